@@ -35,11 +35,6 @@ bool are_one(const host::Root& root, const machine::Subject& former, const machi
         subject);
 }
 
-/// How many queues a driver gives an interface by itself, nobody says.
-bool has_default(const machine::Subject& subject) {
-    return !std::holds_alternative<machine::QueueCount>(subject);
-}
-
 } // namespace
 
 machine::Setting LostRecords::default_of(const machine::Subject& subject,
@@ -57,7 +52,7 @@ std::optional<planner::UndoRecord> LostRecords::recall(const machine::Subject& s
                                                        const topology::Topology& topology) const {
     if (journal_.contains(subject)) return std::nullopt;
     const auto ours = journal_.recall(subject, present, topology.online);
-    if (!ours || (!ours->original && !has_default(subject))) return std::nullopt;
+    if (!ours) return std::nullopt;
     auto original = ours->original ? *ours->original : default_of(subject, topology);
     if (original == present) return std::nullopt;
     return planner::UndoRecord{std::move(original), present, present, policy};
@@ -113,7 +108,7 @@ void LostRecords::follow_kernel(const machine::Subject& subject, const machine::
 
 void LostRecords::assume_ours(const machine::Subject& subject, const machine::Setting& present,
                               const std::string& policy, const topology::Topology& topology) {
-    if (journal_.contains(subject) || !has_default(subject)) return;
+    if (journal_.contains(subject)) return;
     auto original = default_of(subject, topology);
     if (original == present) return;
     if (const auto done = journal_.put(subject, {std::move(original), present, present, policy}); done) {

@@ -87,7 +87,7 @@ Manager::Manager(Parts parts)
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
-               carrying_.lost, shared_.answers.placed(), parts_.log, parts_.settings}),
+               carrying_.lost, shared_.answers.placed(), parts_.log}),
       steering_({{parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
                   parts_.enforcer, carrying_.executor, carrying_.lost, shared_.releases,
                   shared_.answers.placed(), parts_.log},
@@ -153,7 +153,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     const bool queues_first = shared_.machine_changed && work_.passes() > 0;
     pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
-    pass->then([this] { reread_channels(parts_.root, shared_.current); });
+
     pass->until(learn_latencies(shared_.latencies, shared_.current, parts_.settings.state_dir));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {

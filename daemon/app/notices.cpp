@@ -2,7 +2,6 @@
 #include "app/notices.hpp"
 
 #include "app/message_ids.hpp"
-#include "enforcer/interface_queues.hpp"
 #include "host/foreign_socket.hpp"
 
 #include <system_error>
@@ -20,8 +19,7 @@ std::string reason_of(const Notice& notice) {
     if (notice.code == 0) return outcome;
     if (std::holds_alternative<machine::ListenerCpu>(notice.subject))
         return host::why_not_reached(notice.code);
-    return fmt::format("{}: {}{}", outcome, std::generic_category().message(notice.code),
-                       enforcer::refusal_hint(notice.subject, notice.code));
+    return fmt::format("{}: {}", outcome, std::generic_category().message(notice.code));
 }
 
 /// A listener that was told no CPU has none.
@@ -29,8 +27,6 @@ std::string value_of(const machine::Setting& setting) {
     const auto text = setting.to_string();
     return text.empty() ? "none" : text;
 }
-
-bool is_number(const Notice& notice) { return std::holds_alternative<machine::QueueCount>(notice.subject); }
 
 /// A message about a subject; of a task, its process's user is who may cause many.
 Log::About about(const char* kind, const machine::Subject& subject) {
@@ -48,9 +44,9 @@ void log_notice(Log& log, const Notice& notice) {
                                         "needs; affinityctl status says which",
                                         subject, notice.to.to_string(), reason_of(notice)),
                             {"changes not permitted", 0, 1});
-        log.warn(fmt::format("{} could not be {} to {}: {}", subject, is_number(notice) ? "set" : "moved",
-                             notice.to.to_string(), reason_of(notice)),
-                 about("refused", notice.subject));
+        log.warn(
+            fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
+            about("refused", notice.subject));
         break;
     case Notice::Kind::not_put_back:
         log.warn(fmt::format("{} could not be put back to {}: {}", subject, value_of(notice.to),

@@ -14,6 +14,23 @@ namespace affinityd::app {
 
 namespace {
 
+/// Of `full`: the number of queues that its first NIC has, where its workers are on more or fewer lanes; "":
+/// as many.
+std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
+    if (resolved.policy->model != policy::Model::full) return {};
+    for (const auto& lanes : resolved.nics) {
+        const auto* nic =
+            lanes.is_guess || lanes.nics.empty() ? nullptr : world.machine().nic(lanes.nics.front());
+        if (nic == nullptr) continue;
+        const auto queues =
+            std::ranges::count(nic->queues, machine::Direction::rx, &netdev::Queue::direction);
+        if (queues == 0 || static_cast<std::size_t>(queues) == lanes.lanes.size()) continue;
+        return fmt::format("{} has {} queue{} for {} worker{} (ethtool -L changes that)", nic->name, queues,
+                           queues == 1 ? "" : "s", lanes.lanes.size(), lanes.lanes.size() == 1 ? "" : "s");
+    }
+    return {};
+}
+
 /// That a policy does not do what it says, and why.
 std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
                         const planner::ListenerPlan* plan) {
@@ -26,6 +43,8 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
                "kernel, "
                "or none in this network namespace";
     if (auto note = planner::alike_note(resolved, plan); !note.empty()) return note;
+    if (processes > 0)
+        if (auto note = queues_note(world, resolved); !note.empty()) return note;
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
         return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +

@@ -2,7 +2,6 @@
 #include "app/pass_stages.hpp"
 
 #include "machine/reader.hpp"
-#include "netdev/channels.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -67,16 +66,6 @@ Sequence::Stage reread_nic(const host::Root& root, Current& current, const std::
         current.reread.insert(nic);
         return true;
     };
-}
-
-void reread_channels(const host::Root& root, Current& current) {
-    if (!root.is_live() || std::ranges::all_of(current->machine().nics, [](const netdev::Nic& nic) {
-            return nic.channels_fault == 0;
-        }))
-        return;
-    machine::Machine machine = current->machine();
-    const auto read = [](std::span<netdev::Nic> nics) { return netdev::read_channels(nics); };
-    if (machine::ask_again(machine, read)) current->update(std::move(machine));
 }
 
 Sequence::Stage await_listeners(inventory::FactSources& sources) {

@@ -2,7 +2,6 @@
 #include "app/queues.hpp"
 
 #include "app/notices.hpp"
-#include "enforcer/interface_queues.hpp"
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
 #include "planner/shared_lines.hpp"
@@ -28,22 +27,6 @@ std::vector<unsigned> stand_ins(const World& world, const Action& action) {
     const auto* resolved = world.placements().find(action.policy);
     if (resolved == nullptr || action.to.cpus().empty()) return {};
     return machine::nearest_others(world.machine().topology, action.to.cpus().first(), resolved->allowed);
-}
-
-/// The driver itself has done or refused it. It may have reset its interface before it refused.
-bool has_asked_driver(enforcer::Outcome outcome) {
-    using enforcer::Outcome;
-    return enforcer::took_effect(outcome) || !(enforcer::has_gone(outcome) || outcome == Outcome::foreign ||
-                                               outcome == Outcome::busy || outcome == Outcome::unrecorded);
-}
-
-/// True if nobody can say now how many queues the interface has.
-bool is_unread(const machine::Machine& machine, const planner::QueueCount& count) {
-    return std::ranges::any_of(machine.nics, [&](const netdev::Nic& nic) {
-        const auto& device = nic.device.empty() ? nic.name : nic.device;
-        return nic.channels_fault != 0 && device == count.device &&
-               (!count.is_port || nic.ifindex == count.ifindex);
-    });
 }
 
 /// No value: there is no such interface, or none is meant.
@@ -92,80 +75,24 @@ std::optional<Action> Queues::plan(const QueueTarget& target) {
     if (!is_wanted(target)) return std::nullopt;
     const auto present = read(target.subject);
     if (!present) return std::nullopt;
-    if (std::holds_alternative<planner::QueueCount>(target.subject) && !is_due(target, *present))
-        return std::nullopt;
     return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
                                *present);
-}
-
-/// True if it is time to give an interface the number of queues that is wanted.
-bool Queues::is_due(const QueueTarget& target, const Setting& present) {
-    const auto record = parts_.journal.find(target.subject);
-    const bool is_enough =
-        planner::is_in_place(target, present, parts_.journal, parts_.current.placements().online);
-    return gate_.see(
-               {std::get<planner::QueueCount>(target.subject), present, target.wanted, is_enough, record},
-               QueueCountGate::terms_of(parts_.settings.requeue_interval),
-               QueueCountGate::Clock::now()) == QueueCountGate::Verdict::go;
-}
-
-/// The same where no policy wants a number now. While the policy that asked for one is in force, its workers
-/// may only be away for a while.
-bool Queues::is_due_back(const state::Entry& entry) {
-    const auto* resolved = parts_.current.placements().find(entry.record.policy);
-    const bool may_want_it =
-        resolved != nullptr && resolved->active && resolved->policy->model == policy::Model::full &&
-        resolved->policy->queues == policy::Queues::lanes && !parts_.releases.policy(entry.record.policy);
-    const auto terms = QueueCountGate::terms_of(parts_.settings.requeue_interval);
-    const auto now = QueueCountGate::Clock::now();
-    const auto& count = std::get<planner::QueueCount>(entry.subject);
-    const auto present = parts_.enforcer.present(entry.subject);
-    if (!present || is_unread(parts_.current->machine(), count))
-        return false;                                         // looked at again with each pass
-    if (!may_want_it) return !gate_.rests(count, terms, now); // some drivers reset it before they refuse
-    if (!*present) return true;
-    return gate_.see({count, **present, entry.record.original, false, entry.record}, terms, now) ==
-           QueueCountGate::Verdict::go;
 }
 
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
     const auto before = parts_.journal.find(action.subject);
-    const auto* count = std::get_if<planner::QueueCount>(&action.subject);
-    enforcer::Circumstances circumstances{world.machine().topology, [&] { return stand_ins(world, action); }};
-    if (count != nullptr) // a driver may take seconds for it
-        circumstances.written_down = [&](const auto&) {
-            parts_.log.info(fmt::format("{}: {} -> {}: {}", machine::to_string(action.subject),
-                                        action.from.to_string(), action.to.to_string(),
-                                        planner::to_string(action.reason, action.policy)));
-        };
-    const auto carried = parts_.executor.run(action, circumstances);
+    const auto carried =
+        parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
     parts_.placed.carried(action, carried->applied, before);
-    const auto outcome = carried->applied.outcome;
-    const bool took_effect = enforcer::took_effect(outcome);
-    if (count != nullptr && has_asked_driver(outcome))
-        gate_.changed(*count, carried->applied.granted, took_effect, QueueCountGate::Clock::now());
-    if (!took_effect) return;
-    if (count != nullptr) just_reset_.insert(*count);
+    if (!enforcer::took_effect(carried->applied.outcome)) return;
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
 
-/// Its record is found first: it says who has changed the number since.
-void Queues::put_count_right(const QueueTarget& target) {
-    const auto present = is_wanted(target) ? read(target.subject) : std::nullopt;
-    if (!present) return;
-    parts_.lost.take_up(target.subject, *present, target.policy, parts_.current->machine().topology);
-    if (const auto action = plan(target)) return apply(*action);
-    const auto known = present_.find(target.subject);
-    if (known != present_.end()) settle(target, known->second);
-}
-
 void Queues::put_right(const QueueTarget& target) {
-    if (std::holds_alternative<planner::QueueCount>(target.subject)) return put_count_right(target);
-    if (const auto count = enforcer::count_of(target.subject); count && just_reset_.contains(*count)) return;
     const auto action = plan(target);
     const auto found = present_.find(target.subject);
     if (found == present_.end() || !is_wanted(target)) return;
@@ -191,9 +118,6 @@ void Queues::settle(const QueueTarget& target, const Setting& present) {
 }
 
 void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
-    const auto* count = std::get_if<planner::QueueCount>(&target.subject);
-    if (count != nullptr && gate_.verdict(*count) != QueueCountGate::Verdict::in_place)
-        return parts_.placed.found_put_off(target.subject, target.policy);
     const bool is_put_off =
         present != target.wanted && parts_.executor.is_put_off({target.subject, present, target.wanted,
                                                                 target.policy, target.reason, false});
@@ -221,22 +145,6 @@ bool Queues::glance(const QueueTarget& target) {
     return action.has_value();
 }
 
-std::vector<planner::QueueCount> Queues::begin_round(const std::optional<std::string>& nic) {
-    if (!nic) parts_.placed.begin_queues();
-    const auto device = device_of(parts_.current->machine(), nic);
-    std::erase_if(just_reset_, [&](const Subject& count) {
-        return !nic || std::get<planner::QueueCount>(count).device == device;
-    });
-    if (nic && !device) return {};
-    return enforcer::counts_in(parts_.journal, device);
-}
-
-void Queues::look_at(const planner::QueueCount& count, bool is_recent) {
-    const auto& online = parts_.current.placements().online;
-    if (const auto done = parts_.executor.look_at(count, online, is_recent); !done)
-        parts_.log.warn(done.error().to_string(), "queue not read");
-}
-
 std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
     const auto device = device_of(parts_.current->machine(), nic);
     if (nic && !device) return {}; // it has gone: the next pass sees to what it left
@@ -244,14 +152,9 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
     for (const auto& target : parts_.current.placements().queues)
         if (is_wanted(target)) wanted.insert(target.subject);
     std::vector<Subject> rest;
-    const auto is_count = [](const Subject& subject) {
-        return std::holds_alternative<planner::QueueCount>(subject);
-    };
     for (auto& entry : parts_.journal.queues(device))
-        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject) &&
-            (!is_count(entry.subject) || is_due_back(entry)))
+        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
             rest.push_back(std::move(entry.subject));
-    std::ranges::stable_partition(rest, std::not_fn(is_count));
     return rest;
 }
 
@@ -275,18 +178,12 @@ void Queues::restore_unwanted(const Subject& subject) {
     }
     const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
     log_notices(parts_.log, carried.notices);
-    const auto outcome = carried.applied.outcome;
-    const auto* count = std::get_if<planner::QueueCount>(&subject);
-    if (count != nullptr && has_asked_driver(outcome))
-        gate_.changed(*count, carried.applied.granted, enforcer::took_effect(outcome),
-                      QueueCountGate::Clock::now());
     if (record)
         parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
                               carried.applied, record);
 }
 
 void Queues::end_round() {
-    gate_.end_round(QueueCountGate::terms_of(parts_.settings.requeue_interval), QueueCountGate::Clock::now());
     std::unordered_map<Subject, Setting> rest;
     for (const auto& target : parts_.current.placements().queues)
         if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
@@ -314,16 +211,9 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
     if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
     if (planner::is_in_place(target, into.present, parts_.journal, parts_.current.placements().online))
         return say(State::in_place);
-    const auto* count = std::get_if<planner::QueueCount>(&target.subject);
-    const auto verdict = count == nullptr ? QueueCountGate::Verdict::in_place : gate_.verdict(*count);
-    if (verdict == QueueCountGate::Verdict::foreign)
-        return say(State::left_alone, std::string(to_string(verdict)));
     if (const auto* refusal = parts_.executor.refusals().find(target.subject))
-        return say(
-            refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
-            enforcer::to_string(*refusal).append(enforcer::refusal_hint(target.subject, refusal->code)));
-    if (verdict == QueueCountGate::Verdict::settles || verdict == QueueCountGate::Verdict::waits)
-        return say(State::waits, std::string(to_string(verdict)));
+        return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
+                   enforcer::to_string(*refusal));
     say(State::not_in_place);
 }
 
@@ -363,14 +253,9 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
-        numbers_.reset();
+        is_begun_ = false;
     }
-    if (!numbers_) numbers_ = queues_.begin_round(nic_);
-    while (!numbers_->empty()) {
-        queues_.look_at(numbers_->back(), nic_.has_value());
-        numbers_->pop_back();
-        if (out_of_time()) return false;
-    }
+    if (!nic_ && !std::exchange(is_begun_, true)) queues_.begin_round();
     if (nic_ && next_ == 0) under_ = names_under(world_->machine(), *nic_);
     const auto& targets = world_->placements().queues;
     while (next_ < targets.size()) {

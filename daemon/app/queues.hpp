@@ -5,25 +5,22 @@
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
 #include "app/placed.hpp"
-#include "app/queue_count_gate.hpp"
 #include "app/releases.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/plan.hpp"
-#include "policy/settings.hpp"
 #include "state/journal.hpp"
 #include "status/status.hpp"
 
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace affinityd::app {
 
-/// The way of queues: interrupts, steering maps, flow tables, and how many queues an interface has. Each is
-/// read alone, compared with its target, written, and noted as it was granted.
+/// The way of queues: interrupts, steering maps and flow tables. Each is read
+/// alone, compared with its target, written, and noted as it was granted.
 class Queues {
   public:
     /// References must outlive it.
@@ -36,7 +33,6 @@ class Queues {
         LostRecords& lost;
         Placed& placed;
         Log& log;
-        const policy::Settings& settings;
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
 
@@ -49,15 +45,10 @@ class Queues {
     void restore_unwanted(const planner::Subject& subject);
     /// The change that restore_unwanted() would make now, if any.
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
-    /// A round over all of them, or those of `nic`, begins: with the interfaces whose numbers of queues are
-    /// to be looked at first, as what has happened to these has happened to maps, too.
-    [[nodiscard]] std::vector<planner::QueueCount> begin_round(const std::optional<std::string>& nic);
-    /// `is_recent`: an event has just told that something has changed.
-    void look_at(const planner::QueueCount& count, bool is_recent);
+    /// A round over all of them begins.
+    void begin_round() { parts_.placed.begin_queues(); }
     /// It has ended: forgets what was read of subjects that are no targets any more.
     void end_round();
-    /// Somebody asked for everything anew.
-    void begin_anew() { gate_.begin_anew(); }
 
     /// The change that put_right() would make now, if any. Nothing is changed.
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
@@ -69,8 +60,7 @@ class Queues {
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;
     /// The subjects in the undo journal that no policy wants now, or only released ones; with `nic`, only
-    /// those of that interface. A number of queues is among them when it is time to change it back, numbers
-    /// of queues last.
+    /// those of that interface.
     [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {});
 
   private:
@@ -81,17 +71,10 @@ class Queues {
     void count_unchanged(const planner::QueueTarget& target, const planner::Setting& present);
     void settle(const planner::QueueTarget& target, const planner::Setting& present);
     void apply(const planner::Action& action);
-    void put_count_right(const planner::QueueTarget& target);
-    [[nodiscard]] bool is_due(const planner::QueueTarget& target, const planner::Setting& present);
-    [[nodiscard]] bool is_due_back(const state::Entry& entry);
 
     Parts parts_;
-    QueueCountGate gate_;
     planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
-    /// Numbers of queues that were changed in this round. Maps wait until the interface was read again: these
-    /// targets are those of the queues that it had before, and some are gone by now.
-    std::unordered_set<planner::Subject> just_reset_;
 };
 
 /// One round over all queues or those of one interface and of what is under it, in slices.
@@ -110,7 +93,7 @@ class QueueRound final : public Job {
     std::shared_ptr<World> world_;     ///< a reload begins the round anew,
     std::uint64_t version_;            ///< and so do other placements
     std::size_t next_ = 0;             ///< target
-    std::optional<std::vector<planner::QueueCount>> numbers_; ///< still to be looked at
+    bool is_begun_ = false;
     std::optional<std::vector<planner::Subject>> unwanted_;
 };
 

@@ -10,20 +10,6 @@
 
 namespace affinityd::app {
 
-namespace {
-
-bool is_queue_count(const machine::Subject& subject) {
-    return std::holds_alternative<machine::QueueCount>(subject);
-}
-
-std::vector<state::Entry> queue_counts_of(const state::Journal& journal) {
-    auto entries = journal.queues();
-    std::erase_if(entries, [](const auto& entry) { return !is_queue_count(entry.subject); });
-    return entries;
-}
-
-} // namespace
-
 void Restorer::treat(const state::Entry& entry) {
     switch (choose_(entry)) {
     case Choice::skip:
@@ -67,21 +53,7 @@ bool Restorer::step(const OutOfTime& out_of_time) {
         if (entry) resume(*entry);
         if (out_of_time()) return false;
     }
-    if (!looks_) looks_ = enforcer::counts_in(parts_.journal);
-    while (!looks_->empty()) {
-        if (const auto done = parts_.executor.look_at(looks_->back(), online_); !done)
-            parts_.log.warn(done.error().to_string(), "queue not read");
-        looks_->pop_back();
-        if (out_of_time()) return false;
-    }
-    if (!counts_) counts_ = queue_counts_of(parts_.journal);
-    while (!counts_->empty()) {
-        treat(counts_->back());
-        counts_->pop_back();
-        if (out_of_time()) return false; // a driver may take seconds for one
-    }
     while (const auto entry = parts_.journal.next(cursor_)) {
-        if (is_queue_count(entry->subject)) continue;
         // systemd answers for units in its own time: app::Units restores them.
         if (!std::holds_alternative<machine::UnitCpuset>(entry->subject))
             treat(*entry);

@@ -53,10 +53,7 @@ class Restorer final : public Job {
     status::Changes changes_;
     std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
-    bool with_kept_ = false;                                  ///< and some of it is still to be taken up
-    std::optional<std::vector<machine::QueueCount>> looks_{}; ///< numbers of queues still to be looked at
-    std::optional<std::vector<state::Entry>>
-        counts_{}; ///< of queues: first, as an interface is reset for each
+    bool with_kept_ = false; ///< and some of it is still to be taken up
 };
 
 } // namespace affinityd::app

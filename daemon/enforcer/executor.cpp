@@ -91,21 +91,6 @@ Result<void> take_back(state::Journal& journal, Enforcer& enforcer, const Action
     return journal.put(action.subject, *before);
 }
 
-bool is_count(const Subject& subject) { return std::holds_alternative<machine::QueueCount>(subject); }
-
-/// Another number of queues is not set unless it is known and written down what the queues have.
-Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried& carried) {
-    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
-    if (count == nullptr || !enforcer.acts()) return enforcer.apply(action);
-    if (const auto done = maps.look(*count); !done) return {Outcome::busy, {}, done.error().code};
-    if (const auto done = maps.remember(action.policy); !done) {
-        carried.applied = {Outcome::unrecorded, {}, done.error().code};
-        tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
-        return carried.applied;
-    }
-    return enforcer.apply(action);
-}
-
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -158,12 +143,11 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
         if (circumstances.written_down)
             circumstances.written_down({original, action.to, action.to, action.policy});
     }
-    carried.applied = apply(action, enforcer_, maps_, carried);
+    carried.applied = enforcer_.apply(action);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
-    // Not confirmed: settle() does that again, or sees what it has then.
-    if (!follow_reset(action, carried) || may_be_made_later(action.subject, carried.applied.outcome))
-        return carried;
+    if (may_be_made_later(action.subject, carried.applied.outcome))
+        return carried; // settle() sees what it has then
     const auto done = took_effect(carried.applied.outcome)
                           ? journal_.confirm(action.subject, carried.applied.granted)
                           : take_back(journal_, enforcer_, action, carried.applied.outcome, before);
@@ -171,32 +155,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     return carried;
 }
 
-/// An interface that is given another number of queues is reset by its driver for that, and by some also when
-/// they refuse it. True: what that did is written down, so that the change may be confirmed.
-bool Executor::follow_reset(const Action& action, Carried& carried) {
-    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
-    if (count == nullptr) return true;
-    if (const auto done = maps_.forget_unchanged(); !done)
-        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    if (carried.applied.outcome == Outcome::unrecorded) return true; // the driver was not asked
-    const bool was_changed = took_effect(carried.applied.outcome);
-    const auto was_reset = maps_.follow_reset(*count, was_changed);
-    if (was_changed) maps_.note_number(*count, carried.applied.granted);
-    expected_.of_queues |= was_changed || !was_reset || *was_reset;
-    if (!was_reset) tell_fault(Notice::Kind::journal_behind, action, was_reset.error(), carried);
-    return was_reset.has_value();
-}
-
-/// A number of queues is settled last: as long as it is not, a daemon that starts after another kill knows
-/// that a driver has reset maps.
 Result<void> Executor::settle(const Subject& subject, const Setting& present, const CpuSet& online) {
-    const auto* count = std::get_if<machine::QueueCount>(&subject);
-    if (count != nullptr && journal_.contents().is_unconfirmed(subject)) {
-        const auto record = journal_.find(subject);
-        const auto was_reset = maps_.follow_reset(*count, true);
-        if (!was_reset) return std::unexpected(was_reset.error());
-        expected_.of_queues |= *was_reset || !record || record->before != present;
-    }
     return state::settle_unconfirmed(journal_, subject, present, online);
 }
 
@@ -232,53 +191,21 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
-Result<void> Executor::look_at(const machine::QueueCount& count, const CpuSet& online, bool is_recent) {
-    const auto present = enforcer_.present(count);
-    if (!present) return std::unexpected(present.error());
-    if (!*present) return {}; // its driver does not say, or it is elsewhere
-    if (auto done = settle(count, **present, online); !done) return done;
-    return maps_.follow_others(count, **present, is_recent);
-}
-
-/// Of a number of queues, and of what its change may have reset: settle(). An Error: it is not known yet.
-Result<void> Executor::settle_count_of(const Subject& subject, const CpuSet& online) {
-    const auto* own = std::get_if<machine::QueueCount>(&subject);
-    const auto count = own != nullptr ? std::optional(*own) : count_of(subject);
-    if (!count || !journal_.contents().is_unconfirmed(*count)) return {};
-    const auto present = enforcer_.present(*count);
-    if (!present) return std::unexpected(present.error());
-    return *present ? settle(*count, **present, online) : Result<void>();
-}
-
-/// Only what is ours. Whether a number of queues is, and the maps that its change may have reset, has to be
-/// known first.
-Carried Executor::restore_present(const Subject& subject, const UndoRecord& known, const Setting& present,
+/// Only what is ours.
+Carried Executor::restore_present(const Subject& subject, const UndoRecord& record, const Setting& present,
                                   const CpuSet& online, const CpusetLookup& cpuset) {
-    if (const auto done = settle_count_of(subject, online); !done)
-        return {{Outcome::busy, {}, done.error().code}};
-    const auto record = journal_.find(subject).value_or(known);
     const Action action{subject, present, record.original, record.policy, planner::Restored::asked_for, true};
     Carried carried;
-    const auto write_down = [&](UndoRecord now) {
-        if (!enforcer_.acts()) return;
-        if (const auto done = journal_.put(subject, std::move(now)); !done)
-            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    };
     if (is_ours(journal_, record, subject, present, online) ||
         (cpuset && planner::is_still_ours(record, present, online, cpuset()))) {
-        // A daemon may be killed while a driver resets an interface for the number that is put back: the next
-        // one is to know that it was us, and nobody who wishes what else was reset. So that is written down
-        // before, and stays until it is known what was reset.
-        const auto before = present == record.original ? std::nullopt : std::optional(present);
-        const UndoRecord under_way{record.original, record.original, record.original, record.policy, before};
-        if (is_count(subject)) write_down(under_way);
-        carried.applied = apply(action, enforcer_, maps_, carried);
-        const bool is_known = follow_reset(action, carried);
-        if (may_be_made_later(subject, carried.applied.outcome))
-            write_down(under_way);
-        else if (is_count(subject) && is_known && !took_effect(carried.applied.outcome))
-            write_down(record);
-        if (!is_known) carried.applied.outcome = Outcome::busy; // the record says on what to go on
+        carried.applied = enforcer_.apply(action);
+        // As long as it may still be made, either setting is ours.
+        if (may_be_made_later(subject, carried.applied.outcome) && enforcer_.acts()) {
+            const auto before = present == record.original ? std::nullopt : std::optional(present);
+            const auto done = journal_.put(
+                subject, {record.original, record.original, record.original, record.policy, before});
+            if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+        }
     } else {
         carried.applied = {Outcome::foreign, present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));

@@ -4,7 +4,6 @@
 #include "enforcer/backoff.hpp"
 #include "enforcer/enforcer.hpp"
 #include "enforcer/notice.hpp"
-#include "enforcer/queue_maps.hpp"
 #include "enforcer/refusals.hpp"
 #include "planner/plan.hpp"
 #include "state/journal.hpp"
@@ -56,7 +55,7 @@ class Executor final : public planner::BackoffLookup {
   public:
     using Clock = Backoff::Clock;
     Executor(state::Journal& journal, Enforcer& enforcer, std::function<Clock::time_point()> now = Clock::now)
-        : journal_(journal), enforcer_(enforcer), maps_(journal, enforcer), now_(std::move(now)) {}
+        : journal_(journal), enforcer_(enforcer), now_(std::move(now)) {}
 
     /// No value: this is not the time for it (is_put_off() was true). A restore is handed to restore().
     std::optional<Carried> run(const planner::Action& action, const Circumstances& circumstances);
@@ -80,15 +79,9 @@ class Executor final : public planner::BackoffLookup {
         return backoff_.corrections(subject);
     }
 
-    /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that; what
-    /// a driver reset for another number of queues is ours then, as after run().
+    /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that.
     [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
                                       const CpuSet& online);
-
-    /// Before the maps of an interface are: how many queues it has. A change that nobody confirmed is
-    /// settled, and what somebody else's change did to maps is followed: QueueMaps::follow_others().
-    [[nodiscard]] Result<void> look_at(const machine::QueueCount& count, const CpuSet& online,
-                                       bool is_recent = false);
 
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
     /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
@@ -128,9 +121,7 @@ class Executor final : public planner::BackoffLookup {
   private:
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const Circumstances& circumstances);
-    [[nodiscard]] bool follow_reset(const planner::Action& action, Carried& carried);
-    [[nodiscard]] Result<void> settle_count_of(const machine::Subject& subject, const CpuSet& online);
-    Carried restore_present(const machine::Subject& subject, const planner::UndoRecord& known,
+    Carried restore_present(const machine::Subject& subject, const planner::UndoRecord& record,
                             const machine::Setting& present, const CpuSet& online,
                             const CpusetLookup& cpuset);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
@@ -138,7 +129,6 @@ class Executor final : public planner::BackoffLookup {
 
     state::Journal& journal_;
     Enforcer& enforcer_;
-    QueueMaps maps_;
     std::function<Clock::time_point()> now_;
     Expected expected_;
     Backoff backoff_;

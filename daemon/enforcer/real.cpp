@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
-#include "enforcer/interface_queues.hpp"
 #include "enforcer/listener_cpus.hpp"
 #include "enforcer/task_masks.hpp"
 #include "host/boot_clock.hpp"
@@ -18,7 +17,6 @@ namespace {
 using machine::FlowTable;
 using machine::IrqMask;
 using machine::ListenerCpu;
-using machine::QueueCount;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::TaskMask;
@@ -28,7 +26,7 @@ using planner::Action;
 class RealEnforcer final : public Enforcer {
   public:
     explicit RealEnforcer(const host::Root& root)
-        : root_(root), tasks_(root), listeners_(root), interfaces_(root), memory_(root) {}
+        : root_(root), tasks_(root), listeners_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -95,10 +93,6 @@ class RealEnforcer final : public Enforcer {
         return listeners_.write(subject, action);
     }
 
-    Applied write(const QueueCount& subject, const Action& action) const {
-        return interfaces_.write(subject, action);
-    }
-
     /// It is gone, or an Error kept it from being found.
     static Applied not_found(const auto& found) {
         if (found) return {Outcome::gone, {}, ENOENT};
@@ -132,7 +126,6 @@ class RealEnforcer final : public Enforcer {
     const host::Root& root_;
     TaskMasks tasks_;
     ListenerCpus listeners_;
-    InterfaceQueues interfaces_;
     MemoryMover memory_;
 };
 

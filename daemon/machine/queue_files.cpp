@@ -213,17 +213,6 @@ Result<std::optional<std::string>> queue_file(const host::Root& root, const Flow
     return fmt::format("class/net/{}/queues/rx-{}/rps_flow_cnt", **nic, subject.queue);
 }
 
-Result<std::optional<unsigned>> find_ifindex(const host::Root& root, const QueueCount& subject) {
-    const auto nic = find_nic(root, subject);
-    if (!nic) return std::unexpected(nic.error());
-    if (!*nic) return std::nullopt;
-    const auto text = root.sys().read(fmt::format("class/net/{}/ifindex", **nic));
-    if (!text) return std::unexpected(text.error());
-    const auto index = *text ? parse_number<unsigned>(trim_text(**text)) : std::nullopt;
-    if (!index || *index == 0 || *index > 0x7fffffff) return std::nullopt;
-    return index;
-}
-
 Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject) {
     const auto number = find_irq(root, subject);
     if (!number) return std::unexpected(number.error());
@@ -244,21 +233,6 @@ Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTa
     if (!path) return std::unexpected(path.error());
     if (!*path) return std::nullopt;
     return read_count(root.sys(), **path);
-}
-
-Result<std::optional<Setting>> read_setting(const host::Root& root, const QueueCount& subject) {
-    if (!root.is_live()) return std::nullopt;
-    const auto ifindex = find_ifindex(root, subject);
-    if (!ifindex) return std::unexpected(ifindex.error());
-    if (!*ifindex) return std::nullopt;
-    netdev::Nic nic;
-    nic.ifindex = **ifindex;
-    if (const auto done = netdev::read_channels({&nic, 1}); !done) return std::unexpected(done.error());
-    if (nic.channels_fault != 0 &&
-        find_ifindex(root, subject).value_or(*ifindex) == *ifindex) // else it has just gone
-        return fail("how many queues it has cannot be read now", subject.nic, nic.channels_fault);
-    if (!nic.channels) return std::nullopt;
-    return in_use(*nic.channels);
 }
 
 } // namespace affinityd::machine

@@ -37,9 +37,6 @@ namespace affinityd::machine {
 /// The same for a queue's rps_flow_cnt. The machine's table is below /proc, at machine_flow_entries.
 [[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root, const FlowTable& subject);
 
-/// The interface's number now, found in the same way.
-[[nodiscard]] Result<std::optional<unsigned>> find_ifindex(const host::Root& root, const QueueCount& subject);
-
 /// Path below /proc of the machine's flow table.
 inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries";
 
@@ -48,8 +45,5 @@ inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root,
                                                           const SteeringMask& subject);
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTable& subject);
-/// By netlink: of a recorded machine, and of a driver that does not say, there is no value. An interface that
-/// is not present for a moment (in power save, being reset) is an Error, too.
-[[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const QueueCount& subject);
 
 } // namespace affinityd::machine

@@ -36,11 +36,6 @@ void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
 
 } // namespace
 
-void keep_channels(netdev::Nic& nic, const netdev::Nic* before) {
-    const bool is_same = before != nullptr && before->ifindex == nic.ifindex && before->folder == nic.folder;
-    if (nic.channels_fault != 0 && is_same) nic.channels = before->channels;
-}
-
 Result<void> MachineReader::read_topology() {
     if (before_ != nullptr && is_unchanged(*root_, before_->topology)) {
         machine_.topology = before_->topology;
@@ -60,7 +55,6 @@ Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) 
         for (auto& nic : machine_.nics) {
             const auto* before = before_->nic(nic.name);
             if (nic.active_lower) keep_active_port(nic, before);
-            keep_channels(nic, before);
         }
     machine_.flow_entries = read_flow_entries(*root_);
     return true;
@@ -120,20 +114,6 @@ Result<Machine> read_machine(const host::Root& root) {
         if (!done) return std::unexpected(done.error());
         if (*done) return reader.take();
     }
-}
-
-bool ask_again(Machine& machine, const AskAgain& ask) {
-    bool has_news = false;
-    for (auto& nic : machine.nics) {
-        if (nic.channels_fault == 0) continue;
-        auto now = nic;
-        now.channels_fault = 0;
-        now.channels.reset(); // what it had says nothing of now
-        if (!ask({&now, 1}) || now.channels_fault != 0) continue;
-        nic = std::move(now);
-        has_news = true;
-    }
-    return has_news;
 }
 
 InterfaceReader::InterfaceReader(const host::Root& root, std::string nic, const Machine& before)
@@ -196,7 +176,6 @@ void InterfaceReader::put_into(Machine& machine) {
         machine.nics.erase(known);
     else if (fresh_ && known != machine.nics.end()) {
         keep_active_port(*fresh_, &*known);
-        keep_channels(*fresh_, &*known);
         *known = std::move(*fresh_);
     } else if (fresh_) {
         machine.nics.push_back(std::move(*fresh_));

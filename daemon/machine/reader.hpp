@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -52,14 +51,6 @@ class MachineReader {
 
 /// The whole machine at once.
 [[nodiscard]] Result<Machine> read_machine(const host::Root& root);
-
-/// An interface that cannot say for a moment how many queues it has has those that it had (`before`; null: it
-/// was not there), so that nothing is changed for that.
-void keep_channels(netdev::Nic& nic, const netdev::Nic* before);
-/// Reads the channels of these interfaces: netdev::read_channels().
-using AskAgain = std::function<Result<void>(std::span<netdev::Nic> nics)>;
-/// Asks for the channels of interfaces again that could not say them when they were read. True: one can.
-[[nodiscard]] bool ask_again(Machine& machine, const AskAgain& ask);
 
 /// Reads one interface and its interrupts again, in parts; everything else stays as it was read before. A
 /// virtual interface has no interrupts, so that a host of containers, where these come and go, does not read

@@ -27,7 +27,6 @@ struct Printer {
     std::string operator()(const ListenerCpu& listener) const {
         return fmt::format("listener {} of process {}", listener.port, listener.process);
     }
-    std::string operator()(const QueueCount& count) const { return count.nic + " queues"; }
 };
 
 std::size_t mix(std::size_t seed, std::size_t value) {
@@ -52,7 +51,6 @@ struct Hasher {
     std::size_t operator()(const ListenerCpu& listener) const {
         return std::hash<std::uint64_t>{}(listener.cookie);
     }
-    std::size_t operator()(const QueueCount& count) const { return mix(text(count.device), count.port()); }
     static std::size_t text(const std::string& value) { return std::hash<std::string>{}(value); }
 };
 
@@ -69,53 +67,16 @@ FlowCount Setting::count() const {
     return count == nullptr ? FlowCount{} : *count;
 }
 
-Channels Setting::channels() const {
-    const auto* channels = std::get_if<Channels>(&value_);
-    return channels == nullptr ? Channels{} : *channels;
-}
-
 std::string Setting::to_string() const {
     if (is_cpus()) return cpus().to_list();
-    if (std::holds_alternative<Channels>(value_)) return machine::to_string(channels());
     return std::to_string(count().entries);
-}
-
-std::string to_string(const Channels& channels) {
-    std::string text;
-    const auto add = [&](const char* kind, std::uint32_t number) {
-        if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : " ", kind, number);
-    };
-    add("combined", channels.combined);
-    add("rx", channels.rx);
-    add("tx", channels.tx);
-    return text.empty() ? "combined 0" : text;
-}
-
-Channels in_use(const netdev::Channels& channels) {
-    return {channels.combined.value_or(0), channels.rx.value_or(0), channels.tx.value_or(0)};
-}
-
-std::optional<Channels> parse_channels(std::string_view text) {
-    Channels channels;
-    const auto words = split_words(text);
-    if (words.empty() || words.size() % 2 != 0) return std::nullopt;
-    for (std::size_t i = 0; i < words.size(); i += 2) {
-        const auto number = parse_number<std::uint32_t>(words[i + 1]);
-        auto* kind = words[i] == "combined" ? &channels.combined
-                     : words[i] == "rx"     ? &channels.rx
-                     : words[i] == "tx"     ? &channels.tx
-                                            : nullptr;
-        if (!number || kind == nullptr) return std::nullopt;
-        *kind = *number;
-    }
-    return channels;
 }
 
 std::string to_string(const Subject& subject) { return std::visit(Printer{}, subject); }
 
 bool is_queue(const Subject& subject) {
     return std::holds_alternative<IrqMask>(subject) || std::holds_alternative<SteeringMask>(subject) ||
-           std::holds_alternative<FlowTable>(subject) || std::holds_alternative<QueueCount>(subject);
+           std::holds_alternative<FlowTable>(subject);
 }
 
 } // namespace affinityd::machine

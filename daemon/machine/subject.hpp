@@ -81,20 +81,6 @@ struct FlowTable {
     }
 };
 
-/// How many queues an interface has: ethtool -L. Source: Documentation/networking/ethtool-netlink.rst,
-/// CHANNELS_SET.
-struct QueueCount {
-    std::string device;   ///< as for SteeringMask
-    std::string nic;      ///< interface name when it was read; not part of the identity
-    unsigned ifindex = 0; ///< as for SteeringMask
-    bool is_port = false;
-    std::uint64_t folder = 0;
-    [[nodiscard]] unsigned port() const { return is_port ? ifindex : 0; }
-    friend bool operator==(const QueueCount& a, const QueueCount& b) {
-        return a.device == b.device && a.port() == b.port();
-    }
-};
-
 /// The AllowedCPUs= of a systemd unit.
 struct UnitCpuset {
     std::string unit; ///< "nginx.service"
@@ -114,7 +100,7 @@ struct ListenerCpu {
     friend bool operator==(const ListenerCpu& a, const ListenerCpu& b) { return a.cookie == b.cookie; }
 };
 
-using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset, ListenerCpu, QueueCount>;
+using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset, ListenerCpu>;
 
 /// Entries of a flow table; 0 is off.
 struct FlowCount {
@@ -122,20 +108,7 @@ struct FlowCount {
     friend auto operator<=>(const FlowCount&, const FlowCount&) = default;
 };
 
-/// Channels of an interface: a combined one serves a queue of each direction.
-struct Channels {
-    std::uint32_t combined = 0, rx = 0, tx = 0;
-    friend auto operator<=>(const Channels&, const Channels&) = default;
-};
-
-/// "combined 8", "rx 2 tx 2"; those that are 0 are left out, unless all are.
-[[nodiscard]] std::string to_string(const Channels& channels);
-/// Reads that; no value: it is nothing of the kind.
-[[nodiscard]] std::optional<Channels> parse_channels(std::string_view text);
-/// Of what `ethtool -l` says, those in use.
-[[nodiscard]] Channels in_use(const netdev::Channels& channels);
-
-/// What a subject is set to: entries for a FlowTable, channels for a QueueCount, CPUs for everything else,
+/// What a subject is set to: entries for a FlowTable, CPUs for everything else,
 /// one at most for a listener.
 /// For a steering map the empty set is "off", for a unit or a listener "not set".
 class Setting {
@@ -143,32 +116,30 @@ class Setting {
     Setting() = default;
     Setting(CpuSet cpus) : value_(std::move(cpus)) {} // NOLINT: a mask is a setting
     Setting(FlowCount count) : value_(count) {}       // NOLINT: and so is a count
-    Setting(Channels channels) : value_(channels) {}  // NOLINT: of flows or of queues
 
     [[nodiscard]] bool is_cpus() const { return std::holds_alternative<CpuSet>(value_); }
     /// The CPUs; the empty set if this is a count.
     [[nodiscard]] const CpuSet& cpus() const;
-    /// The CPUs' part is the empty set, and counts are 0, of what this is not.
+    /// 0 if these are CPUs.
     [[nodiscard]] FlowCount count() const;
-    [[nodiscard]] Channels channels() const;
-    /// "0-3", or "32768", or "combined 8"; the empty set is "".
+    /// "0-3", or "32768"; the empty set is "".
     [[nodiscard]] std::string to_string() const;
 
     friend bool operator==(const Setting&, const Setting&) = default;
 
   private:
-    std::variant<CpuSet, FlowCount, Channels> value_;
+    std::variant<CpuSet, FlowCount> value_;
 };
 /// Of SO_INCOMING_CPU; negative: not set.
 [[nodiscard]] inline Setting setting_of(int cpu) {
     return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)};
 }
 
-/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows", "eth0 queues", "listener 80 of
+/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows", "listener 80 of
 /// process 123"; for logs and tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
-/// True for interrupts, steering maps, flow tables and numbers of queues.
+/// True for interrupts, steering maps and flow tables.
 [[nodiscard]] bool is_queue(const Subject& subject);
 
 } // namespace affinityd::machine

@@ -38,12 +38,6 @@ Result<host::NetlinkMessage> GenericSocket::make(const Request& request) {
     return message;
 }
 
-Result<int> GenericSocket::tell(const Request& request) {
-    const auto message = make(request);
-    if (!message) return std::unexpected(message.error());
-    return host::tell(*socket_, **message);
-}
-
 Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request, int* code) {
     const auto message = make(request);
     if (!message) return std::unexpected(message.error());

@@ -34,9 +34,6 @@ class GenericSocket {
     /// never holds still, or the socket does not work, an Error. `code`, if given: the errno with which the
     /// kernel refused, or ended a list early; 0: neither.
     [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request, int* code = nullptr);
-    /// Asks for a change and waits until it is made: 0, or the errno of the kernel's refusal. An Error: the
-    /// socket does not work.
-    [[nodiscard]] Result<int> tell(const Request& request);
 
   private:
     explicit GenericSocket(host::NetlinkSocket socket) : socket_(std::move(socket)) {}

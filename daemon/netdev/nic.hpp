@@ -77,8 +77,7 @@ struct NicDevice {
 struct Nic : NicLink, NicDevice {
     std::vector<Queue> queues;        ///< rx first, each ascending
     std::optional<Channels> channels; ///< live only
-    int channels_fault = 0;     ///< the errno with which they cannot be read now: nothing is known of them
-    bool threaded_napi = false; ///< /sys/class/net/IF/threaded is 1
+    bool threaded_napi = false;       ///< /sys/class/net/IF/threaded is 1
 
     friend bool operator==(const Nic&, const Nic&) = default;
 };

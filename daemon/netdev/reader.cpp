@@ -291,15 +291,6 @@ void NicReader::read_queue() {
     stage_ = Stage::files;
 }
 
-/// Of thousands of interfaces, one that does not answer hides all behind it.
-Result<void> NicReader::ask_next() {
-    while (next_ < nics_.size() && nics_[next_].channels)
-        ++next_;
-    if (next_ < nics_.size()) return read_channels({&nics_[next_++], 1});
-    stage_ = Stage::done;
-    return {};
-}
-
 Result<void> NicReader::go_on() {
     switch (stage_) {
     case Stage::list:
@@ -328,15 +319,9 @@ Result<void> NicReader::go_on() {
     case Stage::napi:
         stage_ = Stage::channels;
         return read_napi(nics_);
-    case Stage::channels: {
-        const auto is_cut = list_channels(nics_);
-        if (!is_cut) return std::unexpected(is_cut.error());
-        next_ = 0;
-        stage_ = *is_cut ? Stage::silent : Stage::done;
-        return {};
-    }
-    case Stage::silent:
-        return ask_next();
+    case Stage::channels:
+        stage_ = Stage::done;
+        return read_channels(nics_);
     case Stage::done:
         return {};
     }

@@ -41,13 +41,11 @@ class NicReader {
         each_address, ///< where the list changes all the time, interface by interface
         napi,
         channels,
-        silent, ///< each that is behind one that does not answer
         done
     };
     [[nodiscard]] Result<void> go_on();
     [[nodiscard]] Result<void> list();
     [[nodiscard]] Result<void> begin_nic();
-    [[nodiscard]] Result<void> ask_next();
     void read_queue();
 
     const host::Root* root_;

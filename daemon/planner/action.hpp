@@ -12,7 +12,6 @@ using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
 using machine::ListenerCpu;
-using machine::QueueCount;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;

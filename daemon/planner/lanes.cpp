@@ -3,7 +3,6 @@
 
 #include "machine/near.hpp"
 #include "planner/lane_choice.hpp"
-#include "planner/queue_counts.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -321,9 +320,6 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
             add_interrupts(job);
             add_napi_threads(job);
             add_steering(job);
-            add_queue_count(resolved, job.nic,
-                            {job.device, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder}, lanes,
-                            into);
             if (into.queues.size() > before) load.placed.emplace(job.nic.name, resolved.policy->name);
         }
         resolved.nics.push_back(lanes);

@@ -273,10 +273,6 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
     tell_of_mixed(machine.topology, load, run.result);
     settle_shared_lines(machine, run.result);
-    // An interface that is reset for these has other interrupts afterwards.
-    std::ranges::stable_partition(run.result.queues, [](const QueueTarget& target) {
-        return std::holds_alternative<QueueCount>(target.subject);
-    });
     run.result.cores = core_loads(machine.topology, load.expected);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

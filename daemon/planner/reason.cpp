@@ -129,12 +129,6 @@ struct Printer {
         return {};
     }
     std::string operator()(const FencedUnit&) const { return "means: cpuset"; }
-    std::string operator()(const MatchesLanes& reason) const {
-        const auto lanes = fmt::format("{} {}", reason.lanes, reason.lanes == 1 ? "lane" : "lanes");
-        if (reason.queues < reason.lanes)
-            return fmt::format("queues: lanes: {}, of which the device can serve {}", lanes, reason.queues);
-        return "queues: lanes: a queue for each of its " + lanes;
-    }
 };
 
 } // namespace

@@ -53,12 +53,6 @@ struct RpsSpread {
     std::size_t lanes = 0;
 };
 
-/// An interface has as many queues as lanes.
-struct MatchesLanes {
-    std::size_t lanes = 0;
-    std::size_t queues = 0; ///< fewer where the device cannot have as many
-};
-
 /// A task is kept off CPUs that it could have otherwise, as others have claimed them.
 struct KeptOff {
     CpuSet cpus;
@@ -76,8 +70,7 @@ enum class Restored {
 struct FencedUnit {};
 
 /// Why an action was chosen, as a value: it is made into text only when somebody reads it.
-using Reason =
-    std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit, MatchesLanes>;
+using Reason = std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
 
 /// For people. `policy`: the name of the policy that the action is for; "" for none.
 [[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);

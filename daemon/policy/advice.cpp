@@ -126,8 +126,6 @@ Diagnostic about_forgery(const Policy& policy) {
         message += ", and so keep others' tasks off the CPUs of 'exclusive'";
     else if (moves_interrupts)
         message += ", and so move interrupts that serve others, too";
-    if (policy.model == Model::full && policy.queues == Queues::lanes)
-        message += ", and have NICs reset for 'queues: lanes'";
     return finding(policy.exclusive || moves_interrupts ? Severity::warning : Severity::note, policy.match_at,
                    5, std::move(message), "add 'user', or a 'unit' that root starts");
 }

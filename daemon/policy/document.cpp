@@ -55,9 +55,9 @@ bool uses_nic(const std::optional<CpuExpr>& expr) {
 /// Warns of keys without meaning under the chosen model; no error, because people switch models to compare
 /// them.
 void check_model(const Fields& fields, const Policy& policy, Report& report) {
-    static constexpr std::array<std::string_view, 12> for_tasks{"spread",    "bind",  "together",   "threads",
-                                                                "exclusive", "drift", "prior",      "memory",
-                                                                "settle",    "steer", "allow_join", "queues"};
+    static constexpr std::array<std::string_view, 11> for_tasks{"spread",    "bind",  "together",  "threads",
+                                                                "exclusive", "drift", "prior",     "memory",
+                                                                "settle",    "steer", "allow_join"};
     const auto unused = [&](std::string_view key, std::string_view model) {
         if (const auto* entry = fields.find(key))
             report.warn(*entry->name, "'" + std::string(key) +
@@ -80,7 +80,6 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
         unused("separate", "process");
         unused("steering", "process");
         unused("steer", "process");
-        unused("queues", "process");
         break;
     case Model::full:
         break;
@@ -173,7 +172,6 @@ Policy read_document(const Node& root, Report& report) {
     set_boolean(fields, "separate", policy.separate, report);
     set_boolean(fields, "steering", policy.steering, report);
     set_choice(fields, "steer", policy.steer, report);
-    set_choice(fields, "queues", policy.queues, report);
     set_choice(fields, "drift", policy.drift, report);
     set_choice(fields, "prior", policy.prior, report);
     set_choice(fields, "on_stop", policy.on_stop, report);

@@ -21,7 +21,6 @@ constexpr std::array<V, 2> priors{"replace", "keep"};
 constexpr std::array<V, 2> stops{"restore", "keep"};
 constexpr std::array<V, 2> ways{"affinity", "cpuset"};
 constexpr std::array<V, 5> steers{"none", "auto", "accept", "tasks", "flows"};
-constexpr std::array<V, 2> queue_counts{"keep", "lanes"};
 constexpr std::array<V, 2> memories{"stay", "follow"};
 
 // clang-format off
@@ -45,7 +44,6 @@ constexpr std::array keys{
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
     Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "false: of the NICs only the interrupts are placed; XPS, RPS and RFS stay as they are."},
     Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "Under affinity: full, how connections come to the worker on whose lane their packets arrive. accept: of the listeners of one address (SO_REUSEPORT), each gets the connections that arrive on its worker's lane. auto: accept where workers have listeners of their own, else none. tasks: a process or thread that serves a connection goes to the lane where its packets arrive. flows: packets go on to the lane of the thread that reads them (RFS). none: as the kernel and the program deal them out."},
-    Key{Level::top, "queues", Type::choice, queue_counts, "keep", "", "lanes", "Under affinity: full, how many queues the NICs have. keep: as many as they have. lanes: as many as lanes, as far as the device can, as ethtool -L sets it; a NIC is reset for that, and put back at the end. It is done when the number of lanes has been the same for a while, and seldom (requeue in affinityd.yaml(5)). A NIC whose number somebody else changes meanwhile is left alone."},
     Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "What happens when somebody else changes a mask that the policy has set. enforce: the mask is set again. once: the task is left alone from then on, even if the policy's CPUs change. yield: the task is left alone while its mask is narrower than the CPUs it may use, and placed again when it may run on all of them. Changes that the kernel makes itself, when CPUs go offline or cpusets change, are always put right, and a program that sets again the mask that it had while it settled has not changed it."},
     Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Tasks that had a mask of their own before: replace it, or keep it and leave the task alone."},
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "What happens to masks when the daemon stops or the policy is removed."},
@@ -99,7 +97,8 @@ constexpr std::array aliases{
     Alias{Level::top, "rps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
     Alias{Level::top, "xps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
     Alias{Level::top, "rfs", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
-    Alias{Level::top, "channels", "that is 'queues' here"},
+    Alias{Level::top, "queues", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
+    Alias{Level::top, "channels", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
     Alias{Level::top, "irq", "write 'affinity: irq'"},
     Alias{Level::match, "name", "the name of a process is 'comm'"},
     Alias{Level::match, "process", "the name of a process is 'comm'"},

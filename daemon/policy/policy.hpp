@@ -34,12 +34,6 @@ enum class Steer {
     flows      ///< not at all: packets go to the lane of the task that reads them (RFS)
 };
 
-/// How many queues the NICs have.
-enum class Queues {
-    keep, ///< as they are
-    lanes ///< as many as lanes
-};
-
 /// A place in a file; line and column from 1.
 struct Position {
     std::string file;
@@ -122,7 +116,6 @@ struct PolicyNics {
     Position nics_at;
     bool steering = true;           ///< their maps of XPS, RPS and RFS are set, too
     Steer steer = Steer::automatic; ///< only `full` steers
-    Queues queues = Queues::keep;   ///< only `full` changes them
 };
 
 /// How a policy deals with other settings, before, meanwhile and afterwards.

@@ -141,7 +141,6 @@ std::string to_yaml(const Policy& policy) {
     text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
                         policy.steering);
     text += fmt::format("steer: {}\n", word("steer", policy.steer));
-    text += fmt::format("queues: {}\n", word("queues", policy.queues));
     text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
     text +=
         fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));

@@ -24,9 +24,6 @@ struct Place {
                    ? ""
                    : fmt::format("flows\t{}#{}\t{}", path_of(table), table.ifindex, table.queue);
     }
-    std::string operator()(const machine::QueueCount& count) const {
-        return count.ifindex == 0 ? "" : fmt::format("queues\t{}#{}", path_of(count), count.ifindex);
-    }
     std::string operator()(const auto&) const { return {}; }
     /// "" of a virtual interface: there, it is the name.
     static std::string path_of(const auto& queue) { return is_virtual(queue) ? "" : queue.device; }
@@ -39,9 +36,6 @@ struct Folder {
     }
     std::string operator()(const machine::FlowTable& table) const {
         return is_known(table) ? fmt::format("flows\t@{}\t{}", table.folder, table.queue) : "";
-    }
-    std::string operator()(const machine::QueueCount& count) const {
-        return is_known(count) ? fmt::format("queues\t@{}", count.folder) : "";
     }
     std::string operator()(const auto&) const { return {}; }
     /// Of a device with one interface, the device's path says enough.

@@ -18,7 +18,6 @@ namespace {
 using machine::FlowTable;
 using machine::IrqMask;
 using machine::ListenerCpu;
-using machine::QueueCount;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;
@@ -69,11 +68,6 @@ struct SubjectFields {
         line.plain(fmt::format("{} {} {}", listener.number, listener.port, listener.inode));
         return line;
     }
-    LineWriter operator()(const QueueCount& count) const {
-        LineWriter line(count.is_port ? "port-queues" : "queues");
-        line.escaped(count.device).escaped(count.nic).plain("").number(count.ifindex);
-        return line;
-    }
 };
 
 using Fields = std::vector<std::string_view>;
@@ -119,12 +113,6 @@ std::optional<Subject> parse_flows(const Fields& fields) {
     return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex, fields[0] == "port-flows"};
 }
 
-std::optional<Subject> parse_queue_count(const Fields& fields) {
-    const auto ifindex = parse_ifindex(fields[4]);
-    if (!ifindex) return std::nullopt;
-    return QueueCount{unescaped(fields[1]), unescaped(fields[2]), *ifindex, fields[0] == "port-queues"};
-}
-
 std::optional<Subject> parse_listener(const Fields& fields) {
     const auto cookie = parse_number<std::uint64_t>(fields[1]);
     const auto process = parse_number<int>(fields[2]);
@@ -146,7 +134,6 @@ std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "flows" || fields[0] == "port-flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
     if (fields[0] == "listener") return parse_listener(fields);
-    if (fields[0] == "queues" || fields[0] == "port-queues") return parse_queue_count(fields);
     return std::nullopt;
 }
 
@@ -154,10 +141,6 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
     if (std::holds_alternative<FlowTable>(subject)) {
         const auto entries = parse_number<std::uint32_t>(text);
         return entries ? std::optional<Setting>(machine::FlowCount{*entries}) : std::nullopt;
-    }
-    if (std::holds_alternative<QueueCount>(subject)) {
-        const auto channels = machine::parse_channels(text);
-        return channels ? std::optional<Setting>(*channels) : std::nullopt;
     }
     auto cpus = parse_cpus(text);
     if (!cpus) return std::nullopt;
@@ -199,9 +182,6 @@ struct Identity {
     std::string operator()(const UnitCpuset& cpuset) const { return "unit\t" + cpuset.unit; }
     std::string operator()(const ListenerCpu& listener) const {
         return fmt::format("listener\t{}", listener.cookie);
-    }
-    std::string operator()(const QueueCount& count) const {
-        return fmt::format("queues\t{}", count.device) + port(count);
     }
 };
 

@@ -91,9 +91,6 @@ struct SubjectForm {
     json operator()(const planner::ListenerCpu& listener) const {
         return {{"kind", "listener"}, {"pid", listener.process}, {"port", listener.port}};
     }
-    json operator()(const planner::QueueCount& count) const {
-        return {{"kind", "queues"}, {"nic", count.nic}, {"queue", "queues"}};
-    }
 };
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.

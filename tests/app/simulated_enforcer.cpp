@@ -75,13 +75,6 @@ SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::FlowTable& tabl
     return machine::FlowCount{static_cast<std::uint32_t>(std::stoul(number))};
 }
 
-SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::QueueCount& count) const {
-    const auto found = channels.find(count.nic);
-    return found == channels.end() ? std::nullopt : Present(found->second);
-}
-
-void SimulatedEnforcer::write(const planner::QueueCount& count, const machine::Setting& to) const {
-    channels[count.nic] = to.channels();
 }
 
 std::string SimulatedEnforcer::file_of(const planner::SteeringMask& steering) const {

@@ -37,7 +37,6 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     /// The same with what the kernel would say of an interrupt: an errno value.
     std::unordered_map<planner::Subject, int> refuse_with;
     /// Numbers of queues, by interface: what netlink says on a real machine.
-    mutable std::map<std::string, machine::Channels> channels;
     CpuSet full;                        ///< CPUs without an interrupt vector left
     std::vector<planner::Subject> done; ///< in the order in which they were applied
     unsigned applied = 0;
@@ -59,7 +58,6 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     [[nodiscard]] Present get(const planner::ListenerCpu&) const {
         return std::nullopt;
     } // sockets are real ones
-    [[nodiscard]] Present get(const planner::QueueCount& count) const;
     [[nodiscard]] Present get(const planner::UnitCpuset&) const { return std::nullopt; } // systemd's
 
     [[nodiscard]] std::string file_of(const planner::SteeringMask& steering) const;
@@ -69,7 +67,6 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     void write(const planner::SteeringMask& steering, const machine::Setting& to) const;
     void write(const planner::FlowTable& table, const machine::Setting& to) const;
     void write(const planner::ListenerCpu&, const machine::Setting&) const {}
-    void write(const planner::QueueCount& count, const machine::Setting& to) const;
     void write(const planner::UnitCpuset&, const machine::Setting&) const {}
     const Machine& machine_;
 };

@@ -19,7 +19,6 @@ TEST(Subject, SubjectsThatDifferOnlyInWhatIsNoIdentityAreEqual) {
         {SteeringMask{"devices/a", Direction::tx, 3, "eth0"},
          SteeringMask{"devices/a", Direction::tx, 3, "wan"}},
         {FlowTable{"devices/a", 3, "eth0"}, FlowTable{"devices/a", 3, "wan"}},
-        {QueueCount{"devices/a", "eth0"}, QueueCount{"devices/a", "wan"}},
         {UnitCpuset{"nginx.service"}, UnitCpuset{"nginx.service"}},
         {ListenerCpu{7, 4711, 4700, 6, 443}, ListenerCpu{7, 4712, 1, 9, 443}}, // another worker has it now
     };
@@ -57,10 +56,6 @@ TEST(Subject, SubjectsThatDifferInAnyPartOfTheirIdentityAreDifferent) {
         UnitCpuset{""},
         ListenerCpu{7, 4711, 4700, 6, 443},
         ListenerCpu{8, 4711, 4700, 6, 443},
-        QueueCount{"devices/a", "eth0"},
-        QueueCount{"devices/b", "eth0"},
-        QueueCount{"devices/a", "eth0", 7, true},
-        QueueCount{"devices/a", "eth0", 8, true},
     };
     std::unordered_set<Subject> subjects;
     std::unordered_set<std::size_t> hashes;
@@ -109,28 +104,6 @@ TEST(Setting, OffIsAnEmptySetOrZero) {
     EXPECT_EQ(Setting().to_string(), "");
     EXPECT_EQ(Setting(FlowCount{}).to_string(), "0");
     EXPECT_EQ(Setting(FlowCount{~0U}).to_string(), "4294967295");
-}
-
-TEST(Channels, AreReadAsTheyArePrinted) {
-    for (const auto& [channels, text] :
-         {std::pair(Channels{8, 0, 0}, "combined 8"), std::pair(Channels{0, 2, 3}, "rx 2 tx 3"),
-          std::pair(Channels{4, 1, 0}, "combined 4 rx 1"), std::pair(Channels{}, "combined 0")}) {
-        EXPECT_EQ(to_string(channels), text);
-        EXPECT_EQ(Setting(channels).to_string(), text);
-        EXPECT_EQ(parse_channels(text), channels);
-    }
-    for (const char* text :
-         {"", "8", "combined", "combined x", "combined -1", "rx 1 tx", "other 1", "combined 4294967296"})
-        EXPECT_FALSE(parse_channels(text)) << text;
-}
-
-TEST(Channels, AreNeitherCpusNorACountOfFlows) {
-    const Setting setting(Channels{4, 0, 0});
-    EXPECT_FALSE(setting.is_cpus());
-    EXPECT_TRUE(setting.cpus().empty());
-    EXPECT_EQ(setting.count(), FlowCount{});
-    EXPECT_NE(setting, Setting(FlowCount{4}));
-    EXPECT_EQ(Setting(FlowCount{4}).channels(), Channels{});
 }
 
 } // namespace

@@ -203,41 +203,5 @@ TEST(LiveNics, AddressesThatChangeAllTheTimeFailNoReading) {
               "");
 }
 
-std::string check_channels(unsigned ifindex, unsigned rx, unsigned tx) {
-    Nic nic;
-    nic.ifindex = ifindex;
-    if (const auto done = read_channels({&nic, 1}); !done) return done.error().to_string();
-    if (!nic.channels) return "no channels";
-    if (nic.channels->rx == rx && nic.channels->tx == tx) return {};
-    return "channels: rx " + std::to_string(nic.channels->rx.value_or(0)) + " tx " +
-           std::to_string(nic.channels->tx.value_or(0));
-}
-
-TEST(LiveNics, ChannelsAreSetAndRefusalsHaveTheirErrno) {
-    EXPECT_EQ(in_own_namespace([]() -> std::string {
-                  if (auto fault = add_veth("veth0", "veth1", 4); !fault.empty()) return fault;
-                  const auto root = host::Root::open("/");
-                  if (!root) return root.error().to_string();
-                  const auto number = root->sys().number("class/net/veth0/ifindex");
-                  if (!number) return "no index";
-                  const auto ifindex = static_cast<unsigned>(*number);
-                  const auto set = [&](const ChannelChange& change, int code) {
-                      const int got = set_channels(ifindex, change);
-                      return got == code ? std::string() : "errno " + std::to_string(got);
-                  };
-                  if (auto fault = all_of(
-                          {check_channels(ifindex, 4, 4), set({2, 3, {}}, 0), check_channels(ifindex, 2, 3)});
-                      !fault.empty())
-                      return fault;
-                  auto fault = all_of({set({4, {}, {}}, 0), check_channels(ifindex, 4, 3)});
-                  if (!fault.empty()) return "one alone: " + fault;
-                  fault = all_of(
-                      {set({5, {}, {}}, EINVAL), set({{}, {}, 1}, EINVAL), check_channels(ifindex, 4, 3)});
-                  if (!fault.empty()) return "too many: " + fault;
-                  return set_channels(99999, {1, {}, {}}) == ENODEV ? "" : "an interface that is none";
-              }),
-              "");
-}
-
 } // namespace
 } // namespace affinityd::netdev

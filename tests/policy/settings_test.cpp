@@ -34,8 +34,6 @@ TEST(Settings, AllKeysInAllUnits) {
     EXPECT_EQ(settings.measure.target, "192.0.2.1:5001");
     EXPECT_EQ(read("redeal: 0\n").redeal_interval, seconds(0));
     EXPECT_EQ(read("redeal: 5m\n").redeal_interval, seconds(300));
-    EXPECT_EQ(read("").requeue_interval, seconds(600));
-    EXPECT_EQ(read("requeue: 10s\n").requeue_interval, seconds(10));
     EXPECT_EQ(read("reconcile: 1d\n").reconcile_interval, seconds(86400));
     EXPECT_EQ(read("reconcile: 1s\n").reconcile_interval, seconds(1));
     EXPECT_EQ(read("measure: {interval: 0}\n").measure.interval, seconds(0));
@@ -49,9 +47,7 @@ TEST(Settings, EachFaultHasItsPlaceAndSaysWhatIsRight) {
         const char* place;
         const char* told;
     };
-    const Case cases[] = {{"requeue: 9s\n", "f.yaml:1:10", "from 10 s to 86400 s"},
-                          {"requeue: 0\n", "f.yaml:1:10", "from 10 s to 86400 s"},
-                          {"redeal: 9s\n", "f.yaml:1:9", "from 10 s to 86400 s"},
+    const Case cases[] = {{"redeal: 9s\n", "f.yaml:1:9", "from 10 s to 86400 s"},
                           {"reconcile: 0\n", "f.yaml:1:12", "from 1 s to 86400 s"},
                           {"reconcile: 2d\n", "f.yaml:1:12", "from 1 s to 86400 s"},
                           {"reconcile: -5\n", "f.yaml:1:12", "from 1 s"},

@@ -44,8 +44,6 @@ TEST(Record, CpusThatNoKernelHasAreDamage) {
 TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
     const UndoRecord of_cpus{CpuSet::range(0, 7), CpuSet{1}, CpuSet{}, "policy\twith tab"};
     const UndoRecord of_count{FlowCount{0}, FlowCount{40000}, FlowCount{65536}, "p"};
-    const UndoRecord of_queues{machine::Channels{63, 0, 0}, machine::Channels{0, 2, 4},
-                               machine::Channels{0, 2, 2}, "p"};
     const std::vector<std::pair<Subject, UndoRecord>> all{
         {TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"}, of_cpus},
         {IrqMask{device, "eth0-TxRx-0", 0, 40}, of_cpus},
@@ -62,9 +60,6 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {machine::ListenerCpu{18446744073709551615U, 4711, 4700, 6, 443}, of_cpus},
         {machine::ListenerCpu{1, 4711, 0, 0, 0}, of_cpus},
         {machine::ListenerCpu{2, 4711, 4700, 6, 443, 123456}, of_cpus},
-        {machine::QueueCount{device, "eth0", 3}, of_queues},
-        {machine::QueueCount{device, "p1", 7, true}, of_queues},
-        {machine::QueueCount{"veth0", "veth0", 9}, of_queues},
         {UnitCpuset{"a\\x2db.service"}, of_cpus}};
     for (const auto& [subject, undo] : all) {
         const auto back = parse_line(only_line({subject, undo}));

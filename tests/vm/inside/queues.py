@@ -214,43 +214,6 @@ def nginx_reads_where_packets_arrive():
     return text
 
 
-def queue_count():
-    return len(list((machine.NETS / NIC / "queues").glob("rx-*")))
-
-
-@test(900)
-def the_nic_has_as_many_queues_as_workers_and_gets_its_own_back():
-    """queues: lanes. The link may be down for a moment: no connection may be lost for that. nginx's master needs no queue.
-    That is known once its workers are seen to wait for connections: on a slow machine not within seconds, so `requeue` is as shipped."""
-    workers = 3
-    (ETC / "nginx/nginx.conf").write_text(NGINX.replace(f"worker_processes {WORKERS};", f"worker_processes {workers};"), encoding="utf-8")
-    settings = ETC / "affinityd/affinityd.yaml"
-    before = settings.read_text(encoding="utf-8")
-    settings.write_text("version: 1\nreconcile: 5s\n", encoding="utf-8")
-    file = ETC / "affinityd/policies.d/server.yaml"
-    server = Server("nginx", "nginx", lambda: asking(HTTP, 200, 20, 40))
-    try:
-        with server.clients():
-            server.policy((EXAMPLES / "nginx.yaml").read_text(encoding="utf-8") + "\nqueues: lanes\n", "accept")
-            run("affinityctl", "reload")
-            wait_for(lambda: queue_count() == workers, lambda: f"{queue_count()} queues", 300)
-            wait_for(lambda: told().get("steer", {}).get("listeners") == workers, lambda: f"{told()}", 300)
-            changes = [line for line in run("journalctl", "-u", "affinityd", "-o", "short-precise").splitlines() if f"{NIC} queues: " in line]
-            assert len(changes) == 1, changes
-        with server.clients():  # a connection stays with who has taken it
-            share = local_share("nginx")
-            assert share >= 0.95, f"{share:.1%}"
-            file.unlink()
-            wait_for(lambda: queue_count() == WORKERS, lambda: f"{queue_count()} queues", 300)
-        return f"{share:.1%} on the CPU of arrival"
-    finally:
-        file.unlink(missing_ok=True)
-        settings.write_text(before, encoding="utf-8")
-        run("affinityctl", "reload")
-        run("systemctl", "stop", "nginx")
-        wait_for(lambda: queue_count() == WORKERS, lambda: f"{queue_count()} queues; {run('affinityctl', 'explain', NIC)}", 300)
-
-
 @test(1500)
 def haproxy_reads_where_packets_arrive():
     (ETC / "haproxy/haproxy.cfg").write_text(HAPROXY, encoding="utf-8")

@@ -62,11 +62,6 @@ void merge_nic(json& nic, const json& queue, const json& status) {
             add(vector, queue, status,
                 refusal(status,
                         fmt::format("IRQ {} ({})", vector["irq"].get<unsigned>(), text(vector, "label"))));
-    if (text(queue, "kind") == "queues") {
-        auto& count = nic["queue_count"];
-        for (const char* key : {"wanted", "policy", "reason", "state", "note", "original"})
-            if (queue.contains(key)) count[key] = queue[key];
-    }
     if (text(queue, "kind") != "steering") return;
     for (auto& own : nic["queues"]) {
         const auto name = fmt::format("{}-{}", text(own, "direction"), own["index"].get<unsigned>());

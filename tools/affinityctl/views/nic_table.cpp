@@ -62,7 +62,7 @@ std::string vector_table(const json& nic, bool color) {
     return table.to_string(color);
 }
 
-/// "combined 8 of 63, wanted combined 4 by policy web (was combined 63)"; "" where it is not known.
+/// "combined 8 of 63"; "" where it is not known.
 std::string channels_text(const json& nic) {
     const auto channels = nic.value("channels", json());
     if (!channels.is_object()) return {};
@@ -71,12 +71,6 @@ std::string channels_text(const json& nic) {
         if (channels.value(kind, json()).is_number() && channels[kind] != 0)
             text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", kind, channels[kind].dump(),
                                 cell(channels.value("max_" + kind, json())));
-    const auto count = nic.value("queue_count", json());
-    if (text.empty() || !count.is_object()) return text;
-    text += fmt::format("; wanted {} by policy {}", text_of(count, "wanted"),
-                        printable(text_of(count, "policy")));
-    if (count.contains("original")) text += fmt::format(" (was {})", text_of(count, "original"));
-    if (count.contains("note")) text += ": " + printable(text_of(count, "note"));
     return text;
 }
 
