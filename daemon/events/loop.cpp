@@ -3,7 +3,6 @@
 
 #include "app/group_members.hpp"
 #include "base/counted.hpp"
-#include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
@@ -90,7 +89,6 @@ class EventLoop final : public Loop {
     MeasureSchedule measuring_;
     Watches watches_;
     Timer quiet_timer_{[this] { leave_when_quiet(); }};
-    CallbackWatch callbacks_;
     bool has_passed_ =
         false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool is_ready_ = false;
@@ -217,12 +215,17 @@ void EventLoop::measure(app::Answer answer, app::Until until) {
 }
 
 int EventLoop::run() {
-    const int code = callbacks_.run(event_.get(), [this] { handled(); });
-    if (callbacks_.longest() > std::chrono::nanoseconds::zero())
-        log_.info(
-            fmt::format("longest callback {} us",
-                        std::chrono::duration_cast<std::chrono::microseconds>(callbacks_.longest()).count()));
-    return code < 0 ? 1 : code;
+    int status = 0;
+    while (status >= 0 && sd_event_get_state(event_.get()) != SD_EVENT_FINISHED) {
+        status = sd_event_prepare(event_.get());
+        if (status == 0) status = sd_event_wait(event_.get(), ~0ULL);
+        if (status <= 0) continue;
+        status = sd_event_dispatch(event_.get());
+        handled();
+    }
+    int code = 0;
+    if (status >= 0) status = sd_event_get_exit_code(event_.get(), &code);
+    return status < 0 || code < 0 ? 1 : code;
 }
 
 std::string EventLoop::status_line() const {

@@ -24,15 +24,6 @@ std::uint64_t ticks_since_boot() {
            static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
 }
 
-std::uint64_t stolen_ticks() {
-    constexpr std::size_t first_line = 256;
-    constexpr std::size_t steal = 8; // "cpu" is word 0
-    const auto text = read_file("/proc/stat", first_line);
-    if (!text || !*text) return 0;
-    const auto words = split_words(**text);
-    return words.size() > steal ? parse_number<std::uint64_t>(words[steal]).value_or(0) : 0;
-}
-
 const std::string& boot_id() {
     static const std::string id = [] {
         const auto text = read_file("/proc/sys/kernel/random/boot_id");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes at intervals and after requests, and long work in slices.
-#include "events/callback_limit.hpp"
-#include "events/callback_watch.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/slices.hpp"
 #include "host/fd.hpp"
@@ -147,29 +145,6 @@ TEST(Timer, ADisarmedOneDoesNotCall) {
     timer.arm(milliseconds(1));
     EXPECT_TRUE(turning.until([&] { return called == 1; }));
     EXPECT_FALSE(timer.is_armed()) << "once";
-}
-
-/// A test does not fail because its machine is slow for a moment, and does fail where the daemon is slow.
-TEST(CallbackLimit, ExcusesOneThatTakesLongerAndAFewThatTouchNewMemory) {
-    CallbackLimit limit{milliseconds(5)};
-    EXPECT_FALSE(limit.is_over(milliseconds(5)));
-    EXPECT_TRUE(limit.is_over(microseconds(5001)));
-    EXPECT_FALSE(limit.is_too_long(milliseconds(20), false)) << "the first";
-    for (unsigned i = 0; i < CallbackLimit::most_faulted; ++i)
-        EXPECT_FALSE(limit.is_too_long(milliseconds(13), true)) << i;
-    EXPECT_TRUE(limit.is_too_long(milliseconds(13), true)) << "one more";
-    EXPECT_TRUE(limit.is_too_long(milliseconds(6), false)) << "the second";
-    for (const bool has_faulted : {false, true})
-        EXPECT_TRUE(CallbackLimit(milliseconds(5)).is_too_long(milliseconds(21), has_faulted));
-}
-
-TEST(CallbackWatch, GivesTheLoopsExitCode) {
-    const Turning turning;
-    Timer timer([&] { sd_event_exit(turning.event(), 7); });
-    ASSERT_TRUE(timer.add_to(turning.event()));
-    timer.arm(milliseconds(1));
-    CallbackWatch watch;
-    EXPECT_EQ(watch.run(turning.event(), [] {}), 7);
 }
 
 } // namespace
