@@ -59,7 +59,7 @@ Manager::Manager(Parts parts)
                 Joins({parts_.root, shared_.current, tasks_, shared_.releases,
                        [this] { work_.want(Work::Urgency::soon); }, parts_.log},
                       runtime_file(parts_, "joins"))},
-      coexistence_(parts_.root, shared_.current, parts_.journal,
+      coexistence_(parts_.root, shared_.current,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
       units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
@@ -180,7 +180,6 @@ std::unique_ptr<Job> Manager::make_pass() {
         learn_nic_usage(bookkeeping_, steering_.listeners(), [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
-    pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then_do([this] { return steering_.rounds().next(); });
     pass->then([this] {

@@ -162,7 +162,6 @@ void Manager::apply(Answer answer, Until until) {
     shared_.releases.clear();
     shared_.current->releases_changed();
     carrying_.executor.begin_anew();
-    coexistence_.look_again();
     if (until == Until::done) {
         shared_.answers.add({std::move(answer)});
         return begin_pass(true);

@@ -144,8 +144,6 @@ std::vector<planner::Problem> right_problems(const enforcer::Executor& executor)
 }
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into) {
-    for (const auto& peer : coexistence.peers())
-        into.peers.push_back({peer.runtime_dir, peer.shared});
     for (const auto& writer : coexistence.other_writers())
         into.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
 }

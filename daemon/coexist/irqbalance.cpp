@@ -2,10 +2,11 @@
 #include "coexist/irqbalance.hpp"
 
 #include "coexist/irqbalance_protocol.hpp"
-#include "coexist/trusted_folder.hpp"
 #include "host/file.hpp"
+#include "host/ownership.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -25,8 +26,12 @@ constexpr const char* by_hand =
 /// Sockets of running instances, by name; the name holds the process id.
 void Irqbalance::look_for_sockets() {
     std::vector<std::string> names;
-    if (const auto folder = TrustedFolder::open("/", folder_)) names = folder->list(most_names);
-    std::erase_if(names, [](const auto& name) { return !is_irqbalance_socket(name); });
+    std::error_code code;
+    if (host::check_ownership(folder_)) // else any user may have made them
+        for (std::filesystem::directory_iterator entry(folder_, code), end;
+             entry != end && names.size() < most_names; entry.increment(code))
+            if (auto name = entry->path().filename().string(); is_irqbalance_socket(name))
+                names.push_back(std::move(name));
     std::erase_if(instances_,
                   [&](const auto& entry) { return std::ranges::find(names, entry.first) == names.end(); });
     for (const auto& name : names)

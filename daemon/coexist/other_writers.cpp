@@ -1,32 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coexist/other_writers.hpp"
 
-#include "coexist/root_process.hpp"
+#include "base/text.hpp"
+#include "host/root.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::coexist {
 
 namespace {
 
-constexpr std::chrono::minutes files_every{10};
 constexpr std::size_t most_told = 1024; ///< a note may hold any error's text
+
+/// True if every number after "Uid:" (real, effective, saved, file system) in the text of /proc/PID/status is
+/// 0 or `own`; proc_pid_status(5). A set-user-ID program keeps its caller as real user, so all four count.
+bool has_only_trusted_ids(std::string_view status, unsigned own) {
+    constexpr std::size_t ids = 4;
+    for (const auto line : split(status, '\n')) {
+        auto words = split_words(line);
+        if (words.empty() || words[0] != "Uid:") continue;
+        words.erase(words.begin());
+        return words.size() == ids && std::ranges::all_of(words, [&](const auto word) {
+                   const auto id = parse_number<unsigned>(word);
+                   return id && (*id == 0 || *id == own);
+               });
+    }
+    return false;
+}
 
 } // namespace
 
 OtherWriters::OtherWriters(const host::Root& root, Places places)
     : root_(root), acts_(places.acts),
-      irqbalance_(std::move(places.irqbalance_dir), std::move(places.runtime_dir) + "/irqbalance.banned"),
-      files_(root) {}
+      irqbalance_(std::move(places.irqbalance_dir), std::move(places.runtime_dir) + "/irqbalance.banned") {}
 
-/// Anybody may call a program so: only root's count.
+/// Any user may call a program so: only root's, and those of this daemon's own user, count.
 bool OtherWriters::is_writer(int pid, std::string_view comm) const {
-    if (!is_name(comm) || !is_roots_process(root_, pid)) return false;
-    // tuned is a script: its program is the interpreter.
-    const auto program = program_name(root_, pid);
-    return comm != "irqbalance" || !program || *program == comm;
+    const auto status = is_name(comm) ? root_.proc().text(std::to_string(pid) + "/status") : std::nullopt;
+    return status && has_only_trusted_ids(*status, ::geteuid());
 }
 
 void OtherWriters::see(int pid, std::string_view comm) {
@@ -41,14 +56,8 @@ bool OtherWriters::is_unknown(int pid, std::string_view comm) const {
 void OtherWriters::finish_pass(std::vector<unsigned> irqs, Clock::time_point now) {
     running_ = std::exchange(seen_, {});
     is_list_new_ = true;
-    if (files_read_ == Clock::time_point{} || now - files_read_ > files_every) {
-        files_.begin();
-        files_read_ = now;
-    }
     if (acts_ && running_.contains("irqbalance")) irqbalance_.keep_off(std::move(irqs), now);
 }
-
-bool OtherWriters::step(const std::function<bool()>& out_of_time) { return files_.step(out_of_time); }
 
 void OtherWriters::stop(Clock::time_point now) {
     is_list_new_ = false;
@@ -67,7 +76,9 @@ std::vector<OtherWriter> OtherWriters::list() const {
         list.push_back(
             {"tuned", fmt::format("pid {}", found->second),
              "profiles with isolated_cores or irq settings move interrupts when they are applied"});
-    list.insert(list.end(), files_.found().begin(), files_.found().end());
+    if (root_.sys().text("kernel/sched_ext/state") == "enabled")
+        list.push_back({"sched_ext", root_.sys().text("kernel/sched_ext/root/ops").value_or("a scheduler"),
+                        "this scheduler chooses the CPUs of tasks among those that their masks allow"});
     return list;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coexist/interrupt_settings.hpp"
 #include "coexist/irqbalance.hpp"
 #include "coexist/notice.hpp"
 #include "coexist/other_writer.hpp"
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -20,8 +18,8 @@ class Root;
 
 namespace affinityd::coexist {
 
-/// What else on this machine sets the masks of interrupts; keeps irqbalance off those that are under policy
-/// while it runs.
+/// Programs that set the masks of interrupts (irqbalance, TuneD), and a loaded sched_ext scheduler; keeps
+/// irqbalance off those that are under policy while it runs.
 class OtherWriters {
   public:
     using Clock = std::chrono::steady_clock;
@@ -40,13 +38,8 @@ class OtherWriters {
     [[nodiscard]] bool is_new(int pid, std::string_view comm) const {
         return is_name(comm) && is_unknown(pid, comm); // asked for each new program
     }
-    /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() and step() carry on;
-    /// files are read every ten minutes at most.
+    /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() carries on.
     void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
-    /// Reads files until `out_of_time` says so. True: there is nothing left to read.
-    [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
-    /// A person asked for everything anew: the next pass reads the files too.
-    void look_again() { files_read_ = {}; }
     /// Starts to give irqbalance its own list back. Over when is_talking() is false.
     void stop(Clock::time_point now = Clock::now());
 
@@ -69,8 +62,6 @@ class OtherWriters {
     const host::Root& root_;
     bool acts_;
     Irqbalance irqbalance_;
-    InterruptSettings files_;
-    Clock::time_point files_read_{};
     std::map<std::string, int, std::less<>> seen_;    ///< name of the program -> its process id
     std::map<std::string, int, std::less<>> running_; ///< the same as of the last finished pass
     std::set<std::string> told_;

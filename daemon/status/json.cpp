@@ -124,13 +124,6 @@ json unit_json(const UnitStatus& unit) {
             {"state", unit.state}};
 }
 
-json peer_json(const PeerStatus& peer) {
-    json subjects = json::array();
-    for (const auto& subject : peer.shared)
-        subjects.push_back(machine::to_string(subject));
-    return {{"runtime_dir", peer.runtime_dir}, {"subjects", std::move(subjects)}};
-}
-
 json writer_json(const WriterStatus& writer) {
     return {{"name", writer.name},
             {"where", writer.where},
@@ -345,7 +338,6 @@ json to_json(const Overview& overview) {
             {"problems", list_of(overview.problems)},
             {"balance", overview.goodness ? to_json(*overview.goodness) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
-            {"claimed_by_others", list_of(overview.peers, peer_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)},
             {"floods", list_of(overview.floods, flood_json)}};
 }

@@ -151,12 +151,6 @@ struct UnitStatus {
     std::string state; ///< "in place", or why not
 };
 
-/// Another affinityd that holds subjects which we hold too.
-struct PeerStatus {
-    std::string runtime_dir;
-    std::vector<planner::Subject> shared;
-};
-
 /// Something else on this machine that sets interrupts' masks.
 struct WriterStatus {
     std::string name;
@@ -229,7 +223,6 @@ struct Overview {
     std::vector<PolicyStatus> policies;
     std::vector<ProblemStatus> problems; ///< the newest first
     std::vector<UnitStatus> units;
-    std::vector<PeerStatus> peers;
     std::vector<WriterStatus> other_writers;
     std::vector<FloodStatus> floods{};
     std::optional<planner::Goodness> goodness; ///< of the tasks' places; no value: not measured yet

@@ -44,8 +44,6 @@ class OtherWritersTest : public testing::Test {
         for (const int pid : pids)
             writers_->see(pid, comm);
         writers_->finish_pass({30, 31});
-        while (!writers_->step([] { return true; })) {
-        }
         talk();
         for (auto& notice : writers_->take_notices())
             notices_.push_back(std::move(notice));
@@ -128,30 +126,19 @@ TEST_F(OtherWritersTest, ANameThatAnyUserCanTakeProvesNothing) {
     EXPECT_TRUE(writers_->list().empty());
     EXPECT_TRUE(notices_.empty());
     EXPECT_EQ(fake.requests(), 0U);
-    process(668); // root's, because it is a set-user-ID program that has become root, called by this name
-    tree_.link("proc/668/exe", "/usr/bin/sudo");
-    pass("irqbalance", {668});
-    EXPECT_TRUE(writers_->list().empty());
     process(669);
-    tree_.link("proc/669/exe", "/usr/sbin/irqbalance");
     pass("irqbalance", {669});
     EXPECT_EQ(writers_->list().size(), 1U);
 }
 
-TEST_F(OtherWritersTest, FilesAreReadEveryTenMinutesOrWhenAPersonAsks) {
-    process(900);
-    tree_.file("etc/rc.local", "set_irq_affinity eth1\n");
-    pass("tuned", {900});
-    ASSERT_EQ(writers_->list().size(), 2U);
-    EXPECT_EQ(writers_->list()[0].name, "tuned");
-    EXPECT_EQ(writers_->list()[1].where, "/etc/rc.local:1");
-    std::filesystem::remove(tree_.path("etc/rc.local"));
-    pass("tuned", {900});
-    EXPECT_EQ(writers_->list().size(), 2U) << "files are not read with each pass";
-    writers_->look_again();
-    pass("tuned", {900});
-    EXPECT_EQ(writers_->list().size(), 1U);
-    EXPECT_EQ(notices_.size(), 2U) << "each is told once";
+TEST_F(OtherWritersTest, ALoadedSchedulerIsNamed) {
+    tree_.file("sys/kernel/sched_ext/state", "enabled\n");
+    tree_.file("sys/kernel/sched_ext/root/ops", "layered\n");
+    pass();
+    ASSERT_EQ(writers_->list().size(), 1U);
+    EXPECT_EQ(writers_->list()[0].where, "layered");
+    tree_.file("sys/kernel/sched_ext/state", "disabled\n");
+    EXPECT_TRUE(writers_->list().empty());
 }
 
 TEST(LiveOtherWriters, AProcessOfAnotherUserByTheirNamesIsNone) {

@@ -81,16 +81,6 @@ class Lifetime(unittest.TestCase):
         self.assertIn("runs here already", second.stderr)
         self.assertEqual(1, len(daemon.status()["policies"]), "the first goes on")
 
-    def test_two_daemons_beside_each_other_say_what_both_claim(self):
-        load = workload(self.stack)
-        first = Daemon(self.stack, {"demo.yaml": DEMO}).start()
-        wait_for(lambda: allowed(load.pid) == "1", "pinned by the first")
-        second = Daemon(self.stack, {"other.yaml": DEMO.replace('"1"', '"0"')}).start()
-        self.assertIn(f"task {load.pid} (demo-workload) is claimed by the affinityd in {first.folder}/run too", second.text())
-        first.control("apply")
-        wait_for(lambda: first.status()["claimed_by_others"], "the first has noticed too")
-        self.assertEqual(str(second.folder / "run"), first.status()["claimed_by_others"][0]["runtime_dir"])
-
     def test_a_bad_file_is_refused_with_its_place_by_check_and_daemon(self):
         for what, (text, place, hint) in FAULTS.items():
             with self.subTest(what), contextlib.ExitStack() as stack:

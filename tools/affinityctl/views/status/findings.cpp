@@ -153,12 +153,6 @@ void add_problems(const json& status, std::vector<Finding>& into) {
 }
 
 void add_others(const json& status, std::vector<Finding>& into) {
-    for (const auto& other : list(status, "claimed_by_others"))
-        into.push_back(
-            {fmt::format("another affinityd, in {}, has {} under policy, too",
-                         printable(text(other, "runtime_dir")),
-                         counted(list(other, "subjects").size(), "of our subjects", "of our subjects")),
-             "stop one of the two"});
     const auto report = member(status, "measurement");
     const auto trend = member(report, "trend");
     if (text(trend, "direction") != "down") return;

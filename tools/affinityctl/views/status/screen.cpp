@@ -204,11 +204,6 @@ void add_others(const json& status, Screen& screen) {
         screen.paragraph(fmt::format("other programs here: {} ({}): {}", printable(text_of(writer, "name")),
                                      printable(text_of(writer, "where")),
                                      printable(text_of(writer, "note"))));
-    for (const auto& other : list(status, "claimed_by_others"))
-        for (const auto& subject : list(other, "subjects"))
-            screen.line(fmt::format("also claimed by the affinityd in {}: {}",
-                                    printable(text_of(other, "runtime_dir")),
-                                    printable(subject.get<std::string>())));
     for (const auto& flood : list(status, "floods"))
         screen.paragraph(fmt::format(
             "pid {} of user {}: {} events a minute: looked at every {} s{}", text_of(flood, "pid"),
