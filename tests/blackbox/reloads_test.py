@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nginx and HAProxy are reloaded while `affinity: full` is in force, under clients that never pause: no connection is lost, and the workers of
+each generation have a CPU each."""
+import os
+import signal
+import time
+
+from house import allowed, children, comm, policy, python, report, wait_for
+from nets import Net
+
+NGINX = """daemon off;
+worker_processes 2;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    server {{ listen 10.99.0.1:7001{reuseport}; location / {{ return 200 "hello"; }} }}
+}}
+"""
+HAPROXY = """global
+    nbthread {threads}
+    stats socket {folder}/stats expose-fd listeners
+defaults
+    mode http
+    timeout client 10s
+    timeout server 10s
+    timeout connect 10s
+frontend web
+    bind 10.99.0.1:7001{shards}
+    http-request return status 200 content-type text/plain string hello
+"""
+# A connection for each request, one after the other, until its input ends; then how many were answered, and the first that was not.
+CLIENT = """import select, socket, sys
+answered, lost = 0, ""
+while not select.select([sys.stdin], [], [], 0)[0]:
+    try:
+        with socket.create_connection(("10.99.0.1", 7001), 20) as one:
+            one.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+            text = b""
+            while part := one.recv(4096):
+                text += part
+            assert text.startswith(b"HTTP/1.1 200"), text
+            answered += 1
+    except (OSError, AssertionError) as error:
+        lost = lost or repr(error)
+print(answered, lost)
+"""
+
+
+class Reloads(Net):
+    RELOADS = 3
+
+    def run_reloads(self, start, workers, number, **keys):
+        nic = self.pair(queues=2)
+        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core", **keys))
+        server = start()
+        wait_for(lambda: "10.99.0.1:7001" in self.near.run("ss", "-Hltn"), "it listens")
+        clients = [self.spawn(*self.far.command(*python(CLIENT)), stdin=-1, stdout=-1, text=True) for _ in range(2)]
+
+        def apart(old=frozenset()):
+            now = set(workers(server)) - old
+            return now if sorted(allowed(pid, tid) for pid, tid in now) == ["0", "1"] else None
+        generation = wait_for(apart, lambda: f"each worker has a CPU: {[allowed(*worker) for worker in workers(server)]}")
+        for _ in range(self.RELOADS):
+            os.kill(server.pid, number)
+            generation = wait_for(lambda old=generation: apart(old), lambda: f"each new worker has a CPU: {[allowed(*worker) for worker in workers(server)]}")
+            time.sleep(0.3)
+        answered, lost = 0, []
+        for client in clients:
+            out = client.process.communicate("\n", timeout=60)[0].split(" ", 1)
+            answered, lost = answered + int(out[0]), lost + [out[1].strip()]
+        report(f"{type(self).__name__} {self._testMethodName}: {answered} connections during {self.RELOADS} reloads, lost: {sum(map(bool, lost))}")
+        self.assertEqual((["", ""], True), (lost, answered > 100))
+        daemon.stop()
+        self.assertEqual({self.everywhere}, {allowed(*worker) for worker in generation})
+
+
+class Nginx(Reloads):
+    def nginx(self, reuseport):
+        def start():
+            path = self.bin / "nginx.conf"
+            path.write_text(NGINX.format(folder=self.bin, reuseport=reuseport), encoding="utf-8")
+            self.bin.chmod(0o755)
+            return self.spawn(*self.near.command(self.copy_of("/usr/sbin/nginx", "server"), "-p", self.bin, "-c", path))
+
+        def workers(master):
+            return [(pid, pid) for pid in children(master.pid) if "worker process\0" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()]
+        self.run_reloads(start, workers, signal.SIGHUP)
+
+    def test_nginx_with_one_listener(self):
+        self.nginx("")
+
+    def test_nginx_with_a_listener_for_each_worker(self):
+        self.nginx(" reuseport")
+
+
+class HAProxy(Reloads):
+    def test_two_threads(self):
+        def start():
+            path = self.bin / "haproxy.cfg"
+            path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread"), encoding="utf-8")
+            return self.spawn(*self.near.command(self.copy_of("/usr/sbin/haproxy", "server"), "-W", "-f", path))
+
+        def workers(master):
+            # The newest child: those before it end when their clients have gone.
+            pid = max((child for child in children(master.pid) if comm(child) == self.name("server")), default=None)
+            return [(pid, tid) for tid in map(int, os.listdir(f"/proc/{pid}/task"))] if pid else []
+        self.run_reloads(start, workers, signal.SIGUSR2)
