@@ -13,6 +13,7 @@ A class that says ALONE = True runs after the parallel ones, by itself (it measu
 runs in a pid namespace of its own (its policies concern every process); process events do not reach it.
 """
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -26,7 +27,8 @@ import unittest
 
 BUILD = pathlib.Path(os.environ.get("AFFINITYD_TESTED", "build")).resolve()
 PROGRAMS = {"affinityd": BUILD / "daemon/affinityd", "affinityctl": BUILD / "tools/affinityctl/affinityctl",
-            "ttcp": BUILD / "tools/affinity-ttcp/affinity-ttcp", "puppet": pathlib.Path(os.environ.get("AFFINITYD_PUPPET", "puppet"))}
+            "ttcp": BUILD / "tools/affinity-ttcp/affinity-ttcp", "libaffinity": BUILD / "tools/libaffinity/libaffinity.so",
+            "pool": BUILD / "tools/libaffinity/affinity-pool"}
 # What a test awaits comes within milliseconds; sanitized builds on a busy machine need this much room.
 PATIENCE = 60.0
 # In memory, like /run: the tests are not about slow disks.
@@ -395,7 +397,7 @@ class House(unittest.TestCase):
         if command:
             made = Program(self.stack, [*words, self.copy_of(command[0], stem), *command[1:]])
         else:
-            made = Puppet(self.stack, self.copy_of(PROGRAMS["puppet"], stem), words)
+            made = Puppet(self.stack, self.copy_of(compiled("puppet.c"), stem), words)
         wait_for(lambda: comm(made.pid) == self.name(stem), f"{stem} runs")
         return made
 
@@ -469,6 +471,18 @@ def group(stack, name, controller=None):
             stack.callback(remove_group, folder)
             return folder
     return None
+
+
+def compiled(source):
+    """A helper program from a source of the tests, compiled when it is first needed."""
+    source = pathlib.Path(__file__).parent / source
+    made = pathlib.Path(os.environ.get("AFFINITYD_COMPILED", tempfile.gettempdir())) / source.stem
+    with open(f"{made}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            compiler = os.environ.get("CXX", "c++") if source.suffix == ".cpp" else os.environ.get("CC", "cc")
+            run(*compiler.split(), *(["-std=c++20"] if source.suffix == ".cpp" else []), "-O1", "-pthread", "-o", made, source, code=0)
+    return made
 
 
 def python(code, *words):

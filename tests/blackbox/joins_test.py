@@ -10,34 +10,23 @@ import random
 import socket
 import subprocess
 import sys
-import unittest
 
-from daemon import Daemon, allowed, spawn, wait_for
+from house import PROGRAMS, House, Program, allowed, policy, wait_for
 
-LIBRARY = os.environ["AFFINITY_LIBRARY"]
-POOL = os.environ["AFFINITY_POOL"]
-NAME = f"joins-{os.getpid()}"
 PROGRAM = pathlib.Path(__file__).with_name("join_program.py")
 NOBODY = 65534
-POLICY = f"""version: 1
-match: {{cmdline: "*{NAME}*"}}
-settle: 0
-allow_join: [io, worker, own, arrivals]
-threads:
-  - {{slot: io, cpus: "0", bind: cpu}}
-  - {{slot: worker, cpus: "1", bind: cpu}}
-  - {{slot: own, cpus: "0-1", spread: cpu, bind: cpu}}
-  - {{slot: shut, cpus: "0", bind: cpu}}
-  - {{cpus: "0-1", bind: set}}
-"""
+SLOTS = {"settle": 0, "allow_join": ["io", "worker", "own", "arrivals"],
+         "threads": [{"slot": "io", "cpus": "0", "bind": "cpu"}, {"slot": "worker", "cpus": "1", "bind": "cpu"},
+                     {"slot": "own", "cpus": "0-1", "spread": "cpu", "bind": "cpu"}, {"slot": "shut", "cpus": "0", "bind": "cpu"},
+                     {"cpus": "0-1", "bind": "set"}]}
 
 
-class Program:
+class Joiner(Program):
     """join_program.py, and what it answers."""
 
-    def __init__(self, stack, path, before=(), user=0):
-        self.process = spawn(stack, *before, sys.executable, str(PROGRAM), NAME, LIBRARY, str(user), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             text=True, env=os.environ | {"AFFINITY_SOCKET": str(path)})
+    def __init__(self, stack, name, path, before=(), user=0):
+        super().__init__(stack, [*before, sys.executable, PROGRAM, name, PROGRAMS["libaffinity"], user], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True, env=os.environ | {"AFFINITY_SOCKET": str(path)})
 
     def ask(self, thread, *words):
         self.process.stdin.write(" ".join((str(thread), *map(str, words))) + "\n")
@@ -51,21 +40,16 @@ class Program:
         return allowed(self.process.pid, self.ask(thread, "here")["tid"])
 
 
-class Joins(unittest.TestCase):
-    def setUp(self):
-        self.stack = contextlib.ExitStack()
-        self.addCleanup(self.stack.close)
-
-    def daemon(self, policies):
-        daemon = Daemon(self.stack, policies)
+class Joins(House):
+    def served_by(self, **policies):
+        daemon = self.daemon({"reconcile": "1h"}, start=False, **policies)
         daemon.folder.chmod(0o755)
-        daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")
         return daemon.start()
 
     def start(self, **options):
-        self.served = self.daemon({"server.yaml": POLICY})
+        self.served = self.served_by(server=policy(match={"cmdline": f"*{self.mark}-joins*"}, **SLOTS))
         self.socket = self.served.folder / "run" / "join"
-        return Program(self.stack, self.socket, **options)
+        return Joiner(self.stack, f"{self.mark}-joins", self.socket, **options)
 
     def test_a_thread_has_its_place_when_the_call_returns_and_keeps_it(self):
         program = self.start()
@@ -76,15 +60,15 @@ class Joins(unittest.TestCase):
         where = program.ask(1, "where")
         self.assertEqual((1, 0, 1, 0, "server", "io", "0"),
                          tuple(where[key] for key in ("status", "cpu", "joined", "serves", "policy", "slot", "cpus")))
-        self.served.control("apply")
-        self.served.control("reload")
+        self.served.ctl("apply")
+        self.served.ctl("reload")
         self.assertEqual(["0-1", "0", "1"], [program.mask(thread) for thread in (0, 1, 2)])
-        explained = json.loads(self.served.control("explain", str(program.process.pid), "--json"))
+        explained = self.served.explain(program.pid)
         tid = program.ask(1, "here")["tid"]
         self.assertEqual(["it joined the slot io"], [thread["joined"] for thread in explained["threads"] if thread["tid"] == tid])
-        self.assertIn("it joined the slot worker", self.served.control("explain", str(program.process.pid)))
+        self.assertIn("it joined the slot worker", self.served.ctl("explain", program.pid).out)
         self.assertIn("policy server: 2 threads have joined (arrivals 0, io 1, own 0, worker 1)",
-                      " ".join(self.served.control("status").split()))
+                      " ".join(self.served.ctl("status").out.split()))
         self.assertEqual(1, program.ask(1, "leave")["status"])
         self.assertEqual("0-1", program.mask(1))
 
@@ -109,13 +93,13 @@ class Joins(unittest.TestCase):
         for slot in ("arrivals", "a/b", "a" * 32, "ä"):
             self.assertEqual(-errno.EINVAL, program.join(1, slot), slot)
         self.assertEqual("0-1", program.mask(1))
-        stranger = spawn(self.stack, sys.executable, "-c",
-                         f"import ctypes, sys; print(ctypes.CDLL('{LIBRARY}').affinity_join(b'io'), flush=True); sys.stdin.read()",
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"AFFINITY_SOCKET": str(self.socket)})
+        code = f"import ctypes, sys; print(ctypes.CDLL('{PROGRAMS['libaffinity']}').affinity_join(b'io'), flush=True); sys.stdin.read()"
+        stranger = self.spawn(sys.executable, "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              env=os.environ | {"AFFINITY_SOCKET": str(self.socket)})
         before = allowed(stranger.pid)
-        self.assertEqual(-errno.ESRCH, int(stranger.stdout.readline()))
+        self.assertEqual(-errno.ESRCH, int(stranger.process.stdout.readline()))
         self.assertEqual(before, allowed(stranger.pid))
-        self.served.control("release", "server")
+        self.served.ctl("release", "server")
         self.assertEqual(-errno.ECANCELED, program.join(1, "io"))
 
     def test_other_users_and_children(self):
@@ -125,11 +109,11 @@ class Joins(unittest.TestCase):
         self.assertEqual(0, program.ask(1, "child", "worker")["status"])
 
     def test_a_program_in_c(self):
-        daemon = self.daemon({"pool.yaml": "version: 1\nmatch: {comm: affinity-pool}\nallow_join: [io, worker]\nthreads:\n"
-                                           "  - {slot: io, cpus: \"0\", bind: cpu}\n  - {slot: worker, cpus: \"1\", bind: cpu}\n"})
+        daemon = self.served_by(pool=policy(match={"exe": str(PROGRAMS["pool"])}, allow_join=["io", "worker"],
+                                            threads=[{"slot": "io", "cpus": "0", "bind": "cpu"}, {"slot": "worker", "cpus": "1", "bind": "cpu"}]))
         for path, lines in ((daemon.folder / "run" / "join", ["io      CPUs 0, on CPU 0, policy pool"] * 2 +
                              ["worker  CPUs 1, on CPU 1, policy pool"] * 2), (daemon.folder / "none", None)):
-            done = subprocess.run([POOL], env=os.environ | {"AFFINITY_SOCKET": str(path)}, capture_output=True, text=True, check=True,
+            done = subprocess.run([PROGRAMS["pool"]], env=os.environ | {"AFFINITY_SOCKET": str(path)}, capture_output=True, text=True, check=True,
                                   user=NOBODY, group=NOBODY, timeout=60)
             if lines:
                 self.assertEqual(lines, sorted(done.stdout.splitlines()), done.stderr)
@@ -142,7 +126,7 @@ class Joins(unittest.TestCase):
         self.assertLess(tid, 100, "its own numbers")
         self.assertEqual(1, program.join(1, "io"))
         self.assertEqual(1, program.join(0, "worker"))
-        inside = int(pathlib.Path(f"/proc/{program.process.pid}/task/{program.process.pid}/children").read_text(encoding="utf-8"))
+        inside = int(pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text(encoding="utf-8"))
         masks = {int(thread.name): allowed(inside, int(thread.name)) for thread in pathlib.Path(f"/proc/{inside}/task").iterdir()}
         self.assertEqual("1", masks.pop(inside))
         self.assertEqual(["0"], list(masks.values()))
@@ -187,7 +171,3 @@ class Joins(unittest.TestCase):
         wait_for(lambda: program.join(1, "io") == 1, "who means it is served")
         self.assertEqual("0", program.mask(1))
         self.assertIsNone(self.served.process.poll())
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -13,10 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
-import veth_test
-from daemon import PROGRAMS, Daemon, spawn, wait_for
+from house import PROGRAMS, House, Namespace, ip, policy, wait_for
 
 HOSTILE = "w\x1b[31m)\n("
 # Two workers, each with its own listener, that answer each request; the first argument says on which CPU each runs.
@@ -109,38 +107,38 @@ def holds_programs(pid):
     return any(link.startswith("anon_inode:") and "bpf" in link and "prog" not in link and "map" not in link for link in links)
 
 
-class Locality(unittest.TestCase):
+class Locality(House):
     def setUp(self):
         is_bpf_allowed()  # asked once, and not while something is watched
-        self.stack = contextlib.ExitStack()
-        self.addCleanup(self.stack.close)
-        self.mark = f"{os.getpid() % 100000:05d}"
-        self.near = veth_test.Namespace(self.stack, f"affinity-near-{self.mark}")
-        self.far = veth_test.Namespace(self.stack, f"affinity-far-{self.mark}")
+        super().setUp()
+        self.near, self.far = (Namespace(self.stack, f"affinity-{side}-{self.mark}") for side in ("near", "far"))
         self.nic = f"a{self.mark}l"
-        veth_test.ip("link", "add", self.nic, "netns", self.near.name, "type", "veth", "peer", "name", f"a{self.mark}f", "netns", self.far.name)
+        ip("link", "add", self.nic, "netns", self.near.name, "type", "veth", "peer", "name", f"a{self.mark}f", "netns", self.far.name)
         for space, name, host in ((self.near, self.nic, 1), (self.far, f"a{self.mark}f", 2)):
             space.ip("address", "add", f"10.79.0.{host}/24", "dev", name)
             space.ip("address", "add", f"fd79::{host}/64", "dev", name, "nodad")
             for link in (name, "lo"):
                 space.ip("link", "set", link, "up")
 
+    def begin(self, *command, **options):
+        return self.spawn(*command, **options).process
+
     def workers(self, family=2, name=HOSTILE):
         address = {2: "10.79.0.1", 10: "fd79::1"}[family]
-        started = [spawn(self.stack, *self.near.command(sys.executable, "-c", SERVER, str(CPUS[i % len(CPUS)]), address, "7001", name, str(family)))
+        started = [self.begin(*self.near.command(sys.executable, "-c", SERVER, str(CPUS[i % len(CPUS)]), address, "7001", name, str(family)))
                    for i in range(2)]
         wait_for(lambda: self.near.run("ss", "-Hltn").count(":7001") == 2, "the workers listen")
         return started
 
     def client(self, connections, rounds, pause=0.0, address="10.79.0.1", word="x"):
         words = (address, str(connections), str(rounds), str(pause), word)
-        client = spawn(self.stack, *self.far.command(sys.executable, "-c", CLIENT, *words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        client = self.begin(*self.far.command(sys.executable, "-c", CLIENT, *words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                        text=True)
         self.assertEqual("connected\n", client.stdout.readline())
         return client
 
     def start(self, *words, way=()):
-        return spawn(self.stack, *way, PROGRAMS["affinityctl"], "locality", *words, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return self.begin(*way, PROGRAMS["affinityctl"], "locality", *words, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
     def await_watching(watching):
@@ -159,7 +157,7 @@ class Locality(unittest.TestCase):
         """bpftrace, which has begun to count."""
         here = pathlib.Path("/sys/kernel/tracing/events").exists()
         way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
-        tracer = spawn(self.stack, *way, "bpftrace", "-f", "json", "-e", WITNESS % tuple(pids), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        tracer = self.begin(*way, "bpftrace", "-f", "json", "-e", WITNESS % tuple(pids), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        text=True)
         line = ""
         while "ready" not in line:
@@ -285,22 +283,23 @@ class Locality(unittest.TestCase):
             self.assertTrue(answer["remarks"])
 
     def test_a_policy_and_its_new_processes(self):
-        daemon = Daemon(self.stack, {"web.yaml": "version: 1\nmatch: {comm: locality-web}\naffinity: none\n"}).start()
-        first = self.workers(name="locality-web")[0]
+        name = self.name("web")
+        daemon = self.daemon(web=policy("web", affinity="none"))
+        first = self.workers(name=name)[0]
         wait_for(lambda: any(process["pid"] == first.pid for process in daemon.status()["processes"]), "the daemon knows the worker")
         watching = self.start("--for", "6s", "web", "--runtime-dir", str(daemon.folder / "run"))
         wait_for(lambda: holds_programs(watching.pid) or watching.poll() is None, "it watches")
-        later = self.workers_later()
+        later = self.workers_later(name)
         self.client(40, 800, 0.002)
         answer = self.finish(watching)
         self.assertEqual("policy web", answer["subject"])
         self.assertIn(first.pid, [one["pid"] for one in answer["processes"]])
         self.assertIn(later.pid, [one["pid"] for one in answer["processes"]])
         self.assertEqual(3, answer["listeners"])
-        daemon.control("locality", "--for", "100ms", "wep", code=1)
+        daemon.ctl("locality", "--for", "100ms", "wep", code=1)
 
-    def workers_later(self):
-        later = spawn(self.stack, *self.near.command(sys.executable, "-c", SERVER, str(CPUS[0]), "10.79.0.1", "7001", "locality-web", "2"))
+    def workers_later(self, name):
+        later = self.begin(*self.near.command(sys.executable, "-c", SERVER, str(CPUS[0]), "10.79.0.1", "7001", name, "2"))
         wait_for(lambda: self.near.run("ss", "-Hltn").count(":7001") == 3, "the third worker listens")
         return later
 
@@ -319,7 +318,7 @@ class Locality(unittest.TestCase):
 
     def test_datagrams(self):
         """Of a UDP socket without a peer the kernel does not note where packets arrive."""
-        reader = spawn(self.stack, *self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
+        reader = self.begin(*self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
         self.assertEqual("ready\n", reader.stdout.readline())
         watching = self.start("--for", "1h" if is_bpf_allowed() else "3s", "--udp", str(reader.pid))
         if not is_bpf_allowed():
@@ -354,14 +353,14 @@ class Locality(unittest.TestCase):
 
     def test_the_last_name_counts_and_is_escaped(self):
         workers = self.workers()
-        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", "--svg", "-", stdout=subprocess.PIPE, text=True)
+        watching = self.begin(PROGRAMS["affinityctl"], "locality", "--for", "3s", "--svg", "-", stdout=subprocess.PIPE, text=True)
         self.await_watching(watching)
         self.client(20, 100)
         picture = watching.communicate(timeout=60)[0]
         self.assertTrue(picture.startswith("<svg"))
         self.assertNotIn("\x1b", picture)
         # Of one worker: among all processes, those of other tests may be busier.
-        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "1h", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
+        watching = self.begin(PROGRAMS["affinityctl"], "locality", "--for", "1h", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
         self.await_watching(watching)
         self.assertEqual("done\n", self.client(40, 60).stdout.readline())
         watching.send_signal(signal.SIGINT)
@@ -396,7 +395,3 @@ class Locality(unittest.TestCase):
                 self.assertIn("--for", locality(f"--for={time}", code=2))
             self.assertIn("--root", locality("--root", folder, code=2))
             self.assertIn("run it as root", locality("--for", "100ms", code=1, way=("setpriv", "--reuid", "65534", "--clear-groups")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """affinityctl sharers on a program of known structure (sharing_threads.cpp): pairs that talk are found, none is invented, and the policy that
 follows is one. Where the kernel allows no BPF, only what is said then is tested."""
-import contextlib
 import functools
 import json
 import os
@@ -10,11 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
-from daemon import PROGRAMS, spawn, threads, wait_for
+from house import PROGRAMS, House, compiled, threads, wait_for
 
-SHARING = os.environ["AFFINITYD_SHARING"]
 KINDS = ("futex", "pipe", "socket", "counter")
 WAKER = """import os, signal, sys, time
 while True:
@@ -47,17 +44,19 @@ def found_pairs(answer):
             for pair in answer["pairs"] if pair["sharers"]}
 
 
-class Sharers(unittest.TestCase):
+class Sharers(House):
     def setUp(self):
-        self.stack = contextlib.ExitStack()
-        self.addCleanup(self.stack.close)
+        super().setUp()
         if not is_bpf_allowed():
             text = sharers(os.getpid(), "--for", "100ms", code=1)
             self.assertIn("sharers cannot count: ", text)
             self.assertRegex(text, "BPF|BTF")
 
+    def start(self, *command, **options):
+        return self.spawn(*command, **options).process
+
     def program(self, *words, pause=500):
-        program = spawn(self.stack, SHARING, "--pause", str(pause), *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        program = self.start(compiled("sharing_threads.cpp"), "--pause", str(pause), *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.assertEqual("ready\n", program.stdout.readline())
         return program
 
@@ -100,7 +99,7 @@ class Sharers(unittest.TestCase):
 
     def test_wakeups_by_others_are_nobody_of_ours(self):
         program = self.program("independent")
-        spawn(self.stack, sys.executable, "-c", WAKER, str(program.pid))
+        self.start(sys.executable, "-c", WAKER, str(program.pid))
         answer = self.watch(program)
         if answer is not None:
             self.assertEqual(set(), found_pairs(answer))
@@ -132,7 +131,7 @@ class Sharers(unittest.TestCase):
         if not is_bpf_allowed():
             return
         program = self.program("futex")
-        counting = spawn(self.stack, PROGRAMS["affinityctl"], "sharers", str(program.pid), "--for", "80s", "--json", stdout=subprocess.PIPE)
+        counting = self.start(PROGRAMS["affinityctl"], "sharers", str(program.pid), "--for", "80s", "--json", stdout=subprocess.PIPE)
         wait_for(lambda: has_bpf_links(counting.pid), "it counts")
         time.sleep(1)
         program.terminate()
@@ -145,9 +144,9 @@ class Sharers(unittest.TestCase):
         """The policy means the program, and not every shell."""
         if not is_bpf_allowed():
             return
-        script = spawn(self.stack, "sh", "-c", 'read -r go; exec "$@"', "sh", SHARING, "--pause", "500", "futex", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        script = self.start("sh", "-c", 'read -r go; exec "$@"', "sh", compiled("sharing_threads.cpp"), "--pause", "500", "futex", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                        text=True)
-        counting = spawn(self.stack, PROGRAMS["affinityctl"], "sharers", str(script.pid), "--for", "80s", "--json", stdout=subprocess.PIPE)
+        counting = self.start(PROGRAMS["affinityctl"], "sharers", str(script.pid), "--for", "80s", "--json", stdout=subprocess.PIPE)
         wait_for(lambda: has_bpf_links(counting.pid), "it counts")
         script.stdin.write("go\n")
         script.stdin.flush()
@@ -155,14 +154,14 @@ class Sharers(unittest.TestCase):
         time.sleep(1)
         counting.send_signal(2)
         answer = json.loads(counting.communicate(timeout=60)[0])
-        self.assertEqual("sharing-threads", answer["name"])
-        self.assertIn("called sh when the watch began and is called sharing-threads now", " ".join(answer["remarks"]))
+        self.assertEqual("sharing_threads", answer["name"])
+        self.assertIn("called sh when the watch began and is called sharing_threads now", " ".join(answer["remarks"]))
         if answer["unit"] is None:
-            self.assertIn('match: {comm: "sharing-threads"}', answer["policy"])
+            self.assertIn('match: {comm: "sharing_threads"}', answer["policy"])
 
     def test_another_process_space(self):
         """Of a program in one, the host's numbers count; from inside, they are not known."""
-        inner = spawn(self.stack, "unshare", "--pid", "--fork", "--kill-child", SHARING, "--pause", "500", *KINDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        inner = self.start("unshare", "--pid", "--fork", "--kill-child", compiled("sharing_threads.cpp"), "--pause", "500", *KINDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                       text=True)
         self.assertEqual("ready\n", inner.stdout.readline())
         children = pathlib.Path(f"/proc/{inner.pid}/task/{inner.pid}/children").read_text(encoding="ascii").split()
@@ -185,7 +184,7 @@ class Sharers(unittest.TestCase):
         program = self.program("futex")
         if not is_bpf_allowed():
             return
-        watching = spawn(self.stack, PROGRAMS["affinityctl"], "sharers", str(program.pid), "--for", "1h", "--json", stdout=subprocess.PIPE, text=True)
+        watching = self.start(PROGRAMS["affinityctl"], "sharers", str(program.pid), "--for", "1h", "--json", stdout=subprocess.PIPE, text=True)
         wait_for(lambda: "sigtimedwait" in pathlib.Path(f"/proc/{watching.pid}/wchan").read_text(encoding="ascii"), "it watches")
         time.sleep(0.5)
         watching.send_signal(2)
@@ -227,7 +226,3 @@ class Sharers(unittest.TestCase):
             self.assertTrue(picture.read_text(encoding="utf-8").startswith("<svg"))
         alone = sharers(program.pid, "--for", "300ms", "--svg", "-")
         self.assertTrue(alone.startswith("<svg") and alone.endswith("</svg>\n"))
-
-
-if __name__ == "__main__":
-    unittest.main()
