@@ -3,7 +3,7 @@
 """How well `affinityctl sharers` finds who talks to whom, and what it costs the program that is watched. Needs root.
 
     tests/bench/sharers.py build find [--runs 100] [--seconds 1]
-        Programs of known structure (tests/integration/sharing_threads.cpp), watched anew each time: four pairs that talk through futexes,
+        Programs of known structure (tests/blackbox/sharing_threads.cpp), watched anew each time: four pairs that talk through futexes,
         pipes, sockets and a shared counter, with eventfds and loopback TCP as a fifth and sixth; and sixteen threads that have nothing to do
         with each other. The exit code is 1 if the pairs are found in fewer than 95 of 100 runs, or one is invented in any.
     tests/bench/sharers.py build cost [--rounds 40] [--seconds 1] [--work US] [--nothing | --other]
@@ -33,7 +33,7 @@ LEAST_FOUND, LEAST_LEFT = 0.95, 0.98
 
 @contextlib.contextmanager
 def program(build, *words, way=()):
-    started = subprocess.Popen([*way, build / "tests/integration/sharing-threads", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen([*way, build / "tests/blackbox/sharing-threads", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if started.stdout.readline() != "ready\n":
             raise SystemExit("the program did not begin")

@@ -5,10 +5,8 @@
   selection.py tests|targets BUILD KINDS    names of the tests of these kinds (a,b,c), or what has to be built for them
   selection.py installed BUILD              what has to be built for an installation
   selection.py counts TESTLOG               how many tests passed, and how many did not
-  selection.py measured TESTLOG             what the tests have measured: their lines "measured: ..."
 
-Kinds: parsers (of the rooms that read foreign bytes), turns (integration tests, which take turns and wait most of their time), alone
-(those that measure or load the machine), others; and the names of rooms.
+Kinds: parsers (of the rooms that read foreign bytes), blackbox (which tests/blackbox/run runs), others; and the names of rooms.
 """
 import json
 import pathlib
@@ -19,7 +17,6 @@ def introspected(build, what):
     return json.loads((pathlib.Path(build) / "meson-info" / f"intro-{what}.json").read_text(encoding="utf-8"))
 
 
-# State and control do so too, but need most of the daemon: they are sanitized together with it.
 PARSING_ROOMS = {"base", "host", "policy", "topology", "inventory", "irq", "netdev", "machine"}
 
 
@@ -29,10 +26,8 @@ def room(test):
 
 
 def kind(test):
-    if test["priority"] <= -2:
-        return "alone"
-    if room(test) == "integration":
-        return "turns"
+    if room(test) == "blackbox":
+        return "blackbox"
     return "parsers" if test["protocol"] == "gtest" and room(test) in PARSING_ROOMS else "others"
 
 
@@ -47,8 +42,7 @@ def paths(build, targets):
 
 
 def tests(build, kinds):
-    # Tests that are named run in this order, whatever their priorities.
-    return [test["name"] for test in sorted(chosen(build, kinds), key=lambda test: (-test["priority"], test["name"]))]
+    return [test["name"] for test in chosen(build, kinds)]
 
 
 def targets(build, kinds):
@@ -71,12 +65,7 @@ def counts(log):
     return [f"{results.count('OK')} {len(results) - results.count('OK') or (not results) * 1}"]
 
 
-def measured(log):
-    return [f"{entry['name']}: {line.partition('measured:')[2].strip()}" for entry in entries(log)
-            for line in entry.get("stdout", "").splitlines() if line.startswith("measured:")]
-
-
-COMMANDS = {"tests": tests, "targets": targets, "installed": installed, "counts": counts, "measured": measured}
+COMMANDS = {"tests": tests, "targets": targets, "installed": installed, "counts": counts}
 
 if __name__ == "__main__":
     print("".join(f"{line}\n" for line in COMMANDS[sys.argv[1]](*sys.argv[2:])), end="")
