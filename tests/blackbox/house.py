@@ -481,7 +481,8 @@ def compiled(source):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
             compiler = os.environ.get("CXX", "c++") if source.suffix == ".cpp" else os.environ.get("CC", "cc")
-            run(*compiler.split(), *(["-std=c++20"] if source.suffix == ".cpp" else []), "-O1", "-pthread", "-o", made, source, code=0)
+            run(*compiler.split(), *(["-std=c++20"] if source.suffix == ".cpp" else []), "-O1", "-pthread",
+                *(["-shared", "-fPIC"] if source.stem == "settable" else []), "-o", made, source, code=0)
     return made
 
 

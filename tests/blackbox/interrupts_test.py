@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interrupts of NICs on a made-up machine of four CPUs: placed, put right or left alone, put back. (tests/vm has real ones.)"""
+import os
+import socket
+import threading
+
+from house import run, wait_for
+from machines import OnMachine
+
+IRQ = {"version": 1, "affinity": "irq", "nics": ["eth0"]}
+
+
+class Placing(OnMachine):
+    def test_each_queue_has_a_cpu_of_its_own_and_no_other_interrupt_is_touched(self):
+        ours, others, disk = self.nic("eth0", 4), self.nic("eth1", 2), self.machine.irq("ahci")
+        daemon = self.acting(nic=IRQ)
+        self.apart(ours)
+        self.originals(others)
+        self.assertEqual({0, 1, 2, 3}, self.irq(disk))
+        self.assertEqual([], daemon.plan())
+
+    def test_inside_the_policys_cpus(self):
+        irqs = self.nic("eth0", 2)
+        self.acting(nic=IRQ | {"cpus": "2-3"})
+        self.assertEqual({2, 3}, set().union(*self.apart(irqs)))
+
+    def test_channels_that_come(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ)
+        self.apart(irqs)
+        more = [self.machine.irq(f"eth0-TxRx-{queue}") for queue in (2, 3)]
+        for irq in more:
+            self.machine.put(f"sys/devices/pci0000:00/0000:41:00.0/msi_irqs/{irq}", "msix")
+        daemon.passes()
+        self.apart(irqs + more)
+        self.before |= dict.fromkeys(more, {0, 1, 2, 3})
+        daemon.stop()
+        self.originals()
+
+    def test_steering_follows_the_interrupts(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ)
+        places = self.apart(irqs)
+        maps = [self.machine.root / f"sys/class/net/eth0/queues/tx-{queue}/xps_cpus" for queue in (0, 1)]
+        wait_for(lambda: [int(one.read_text(), 16) for one in maps] == [1 << cpu for place in places for cpu in place], "each queue sends from its CPU")
+        daemon.stop()
+        self.assertEqual([0, 0], [int(one.read_text(), 16) for one in maps])
+
+
+class Undo(OnMachine):
+    """However it ends, each interrupt has what it had before."""
+
+    def test_every_end(self):
+        def killed(daemon):
+            daemon.kill()
+            daemon.start()
+            daemon.stop()
+
+        def killed_and_moved(daemon):
+            daemon.kill()
+            daemon.write("nic", IRQ | {"cpus": "3"})
+            daemon.start()
+            daemon.stop()
+        ends = {"stop": lambda daemon: daemon.stop(), "kill -9, start, stop": killed, "kill -9, another policy, stop": killed_and_moved,
+                "release": lambda daemon: daemon.ctl("release", "nic"), "policy removed": lambda daemon: daemon.remove("nic"),
+                "policy of other NICs": lambda daemon: daemon.write("nic", IRQ | {"nics": ["eth9"]})}
+        for what, end in ends.items():
+            with self.subTest(what):
+                self.fresh()
+                self.make_machine()
+                irqs = self.nic("eth0", 3)
+                self.set_irq(irqs[0], "1,3")
+                self.before[irqs[0]] = {1, 3}
+                daemon = self.acting(nic=IRQ | {"cpus": "0-2"})
+                self.apart(irqs)
+                end(daemon)
+                self.originals()
+
+    def test_kept(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ | {"on_stop": "keep"})
+        places = self.apart(irqs)
+        daemon.stop()
+        self.assertEqual(places, [self.irq(irq) for irq in irqs])
+        daemon.write("nic", IRQ)
+        daemon.start()
+        daemon.stop()
+        self.originals()
+
+    def test_one_that_another_program_set_since_keeps_that(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ)
+        self.apart(irqs)
+        daemon.kill()
+        self.set_irq(irqs[0], "2-3")
+        self.before[irqs[0]] = {2, 3}
+        daemon.remove("nic")
+        daemon.start()
+        daemon.stop()
+        self.originals()
+
+
+class ForeignWriters(OnMachine):
+    def test_a_change_by_another_program_is_put_right(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ)
+        places = self.apart(irqs)
+        daemon.calm()
+        self.set_irq(irqs[0], "2-3")
+        daemon.passes()
+        self.assertEqual(places, [self.irq(irq) for irq in irqs])
+
+    def test_a_refusal_is_told_once_and_the_others_are_placed(self):
+        irqs = self.nic("eth0", 3)
+        self.machine.put(f"proc/irq/{irqs[1]}/smp_affinity_list.error", "5")  # EIO: managed by the kernel
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        self.apart([irqs[0], irqs[2]])
+        self.assertEqual({0, 1, 2, 3}, self.irq(irqs[1]))
+        daemon.later(3)
+        said = [line for line in daemon.text().splitlines() if f"IRQ {irqs[1]}" in line or f"interrupt {irqs[1]}" in line]
+        self.assertLessEqual(len(said), 1, daemon.text())
+        daemon.stop()
+        self.originals()
+
+
+class Irqbalance(OnMachine):
+    """A program that speaks as irqbalance does (its SOCKET INTERFACE): it is asked to leave ours alone, and later to have its own list again."""
+
+    OWN_PIDS = True
+    MORE = "mount -t tmpfs none /run && mkdir /run/irqbalance && mount --bind {folder} /run/irqbalance &&"
+
+    def irqbalance(self, banned):
+        """One that runs, and the list that it has."""
+        self.balancer = self.spawn(self.copy("irqbalance"), "600")
+        now = {"irqs": list(banned)}
+        listener = self.stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        listener.bind(str(self.folder / f"irqbalance{self.balancer.pid}.sock"))
+        listener.listen()
+
+        def serve():
+            while True:
+                try:
+                    peer = listener.accept()[0]
+                except OSError:
+                    return
+                with peer:
+                    request = peer.recvmsg(500, 1000)[0].decode().rstrip("\0")
+                    if request == "setup":
+                        peer.sendall(("SLEEP 10 " + "".join(f"IRQ {irq} LOAD 0 DIFF 0 CLASS 5 " for irq in now["irqs"]) + "BANNED 0").encode())
+                    elif request.startswith("settings ban irqs "):
+                        now["irqs"] = [int(word) for word in request.split()[3:]]
+        threading.Thread(target=serve, daemon=True).start()
+        return now
+
+    def copy(self, name):
+        run("cp", "/bin/sleep", self.bin / name, code=0)
+        return self.bin / name
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.bin / "irqbalance.d"
+        self.folder.mkdir()
+        self.MORE = type(self).MORE.format(folder=self.folder)
+
+    def test_before_and_after(self):
+        for order in ("irqbalance first", "the daemon first"):
+            with self.subTest(order):
+                irqs = self.nic("eth0", 2) if order == "irqbalance first" else irqs
+                now = self.irqbalance([7]) if order == "irqbalance first" else None
+                daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+                self.apart(irqs)
+                now = now or self.irqbalance([7])
+                wait_for(lambda: sorted(now["irqs"]) == [7, *irqs], lambda: f"it leaves ours alone: {now}, {daemon.text()}")
+                daemon.stop()
+                wait_for(lambda: now["irqs"] == [7], "it has its own list again")
+                self.balancer.end()
+                os.unlink(self.folder / f"irqbalance{self.balancer.pid}.sock")
