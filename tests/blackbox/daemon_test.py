@@ -167,3 +167,66 @@ class Hotplug(House):
             with open("/sys/devices/system/cpu/cpu0/uevent", "w", encoding="ascii") as event:
                 event.write("change")
             wait_for(lambda: daemon.policy("idle")["cpus"] == wanted, f"CPUs are {wanted}")
+
+
+class Journals(House):
+    """What was changed is known to the next daemon, whatever became of the file that says so. (undo_test.py has the ends themselves.)"""
+
+    def placed(self, **keys):
+        web = self.program("web")
+        for _ in range(2):
+            web.thread()
+        daemon = self.daemon(web=WEB | keys)
+        self.expect_threads(web, "0")
+        return web, daemon
+
+    def test_a_torn_line(self):
+        web, daemon = self.placed()
+        daemon.kill()
+        with (daemon.folder / "run/undo.journal").open("ab") as file:
+            file.write(b"task\t1\t2\t3\tinit\theld\t0-1\t0\t0\tdemo\t00000000\nirq\tgarb")
+        daemon.start()
+        daemon.stop()
+        self.expect_threads(web, self.everywhere)
+
+    def test_lost_or_of_another_kind(self):
+        for what, spoil in (("lost", lambda path: path.unlink()), ("a pipe", lambda path: (path.unlink(), os.mkfifo(path))),
+                            ("a folder", lambda path: (path.unlink(), path.mkdir())), ("garbage", lambda path: path.write_bytes(os.urandom(4096)))):
+            with self.subTest(what):
+                self.fresh()
+                web, daemon = self.placed()
+                daemon.kill()
+                spoil(daemon.folder / "run/undo.journal")
+                daemon.write("web", WEB | {"cpus": "1"})
+                daemon.start()
+                self.expect_threads(web, "1")
+                if what.startswith("a "):
+                    self.assertIn("undo journal", daemon.ctl("status", code=None).text)
+                daemon.stop()
+                self.expect_threads(web, self.everywhere)
+
+    def test_kept_by_one_and_restored_by_a_later_one(self):
+        web, daemon = self.placed(on_stop="keep")
+        daemon.stop()
+        self.expect_threads(web, "0")
+        daemon.write("web", WEB | {"cpus": "1"})
+        daemon.start()
+        self.expect_threads(web, "1")
+        daemon.stop()
+        self.expect_threads(web, self.everywhere)
+
+    def test_an_orphan_born_while_no_daemon_runs_and_a_stranger_with_the_same_mask(self):
+        web = self.program("web")
+        daemon = self.daemon(web=WEB)
+        self.expect(web, "0")
+        daemon.kill()
+        orphan = web.spawn("sleep", 600)
+        stranger = self.spawn("taskset", "-c", "0", "sleep", 600, start_new_session=True)
+        self.expect(stranger, "0")
+        web.process.kill()
+        web.process.wait()
+        daemon.start()
+        self.expect(orphan, self.everywhere)
+        daemon.stop()
+        self.at(orphan, self.everywhere)
+        self.at(stranger, "0")

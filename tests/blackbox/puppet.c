@@ -100,7 +100,6 @@ static int child(char** program) {
     const int pid = fork();
     if (pid != 0) return pid > 0 ? pid : -errno;
     signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_PDEATHSIG, program == NULL ? 0 : SIGKILL);
     const int nothing = 0;
     close(nothing);
     close(1);
