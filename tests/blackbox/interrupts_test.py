@@ -110,17 +110,114 @@ class ForeignWriters(OnMachine):
         daemon.passes()
         self.assertEqual(places, [self.irq(irq) for irq in irqs])
 
-    def test_a_refusal_is_told_once_and_the_others_are_placed(self):
+
+class Refusals(OnMachine):
+    """What the kernel may answer to a write."""
+
+    def refused(self, error, value=""):
+        """Three interrupts, of which the kernel refuses the second; the daemon."""
         irqs = self.nic("eth0", 3)
-        self.machine.put(f"proc/irq/{irqs[1]}/smp_affinity_list.error", "5")  # EIO: managed by the kernel
-        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        self.file = self.machine.put(f"proc/irq/{irqs[1]}/smp_affinity_list.error", f"{error} {value}")
+        return irqs, self.acting({"reconcile": "1s"}, nic=IRQ)
+
+    def test_each_answer_is_told_once_and_asked_again_where_that_may_help(self):
+        for error, again, what in ((5, False, "EIO: managed by the kernel"), (1, False, "EPERM: managed, since Linux 6.12"), (22, True, "EINVAL: no such CPU"),
+                                   (16, True, "EBUSY: later"), (11, True, "EAGAIN: later")):
+            with self.subTest(what):
+                self.fresh()
+                self.make_machine()
+                irqs, daemon = self.refused(error)
+                self.apart([irqs[0], irqs[2]])
+                daemon.later(3)
+                said = [line for line in daemon.text().splitlines() if f"IRQ {irqs[1]}" in line or f"interrupt {irqs[1]}" in line]
+                self.assertLessEqual(len(said), 1, said)
+                self.file.unlink()
+                if again:
+                    self.apart(irqs)
+                else:
+                    daemon.later(2)
+                    self.assertEqual(self.before[irqs[1]], self.irq(irqs[1]))
+                daemon.stop()
+                self.originals()
+
+    def test_a_cpu_without_a_free_vector_is_passed_over(self):
+        irqs, daemon = self.refused(28, "1")  # ENOSPC
         self.apart([irqs[0], irqs[2]])
-        self.assertEqual({0, 1, 2, 3}, self.irq(irqs[1]))
-        daemon.later(3)
-        said = [line for line in daemon.text().splitlines() if f"IRQ {irqs[1]}" in line or f"interrupt {irqs[1]}" in line]
-        self.assertLessEqual(len(said), 1, daemon.text())
+        wait_for(lambda: len(self.irq(irqs[1])) == 1 and self.irq(irqs[1]) != {1}, "it has another one of the policy's")
         daemon.stop()
         self.originals()
+
+    def test_an_original_that_is_refused_for_a_while_is_put_back_later(self):
+        irqs, daemon = self.refused(16, "0-3")
+        self.apart(irqs)
+        daemon.ctl("release", "nic", code=None)
+        self.originals([irqs[0], irqs[2]])
+        self.file.unlink()
+        self.originals()
+
+
+class SharedLines(OnMachine):
+    """One line of interrupts for two devices: it is one thing, and one policy decides."""
+
+    def test_the_first_policy_decides_and_both_are_told(self):
+        self.nic("eth0", 1)
+        [line] = self.machine.nic("eth1", ["eth1"], driver="e100", msi=False)
+        self.machine.rows[-1] = (*self.machine.rows[-1][:3], "eth1, eth2", 100)
+        self.machine.put(f"sys/kernel/irq/{line}/actions", "eth1,eth2")
+        self.machine.write_interrupts()
+        self.machine.nic("eth2", [], driver="e100", msi=False)
+        self.machine.put("sys/devices/pci0000:00/0000:43:00.0/irq", line)
+        self.machine.put("sys/devices/pci0000:00/0000:42:00.0/irq", line)
+        (self.machine.root / f"proc/irq/{line}/eth2").mkdir()
+        self.before[line] = self.irq(line)
+        daemon = self.acting(a=IRQ | {"nics": ["eth1"], "cpus": "2", "priority": 1}, b=IRQ | {"nics": ["eth2"], "cpus": "3"})
+        self.expect_irqs({line: "2"})
+        self.assertEqual([], daemon.plan())
+        self.assertIn("eth2", " ".join(daemon.problems()) + daemon.ctl("explain", "eth2").text)
+        daemon.ctl("release", "a")
+        self.expect_irqs({line: "3"})
+        daemon.stop()
+        self.originals()
+
+
+class Leaving(OnMachine):
+    """Handlers and devices that go while their interrupts are ours."""
+
+    def test_a_handler_that_is_freed_while_the_link_is_down(self):
+        irqs = self.nic("eth0", 2)
+        for what in ("the daemon stops", "the policy goes"):
+            with self.subTest(what):
+                daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+                self.apart(irqs)
+                rows, self.machine.rows = self.machine.rows, []
+                self.machine.write_interrupts()
+                for irq in irqs:
+                    (self.machine.root / f"proc/irq/{irq}/eth0-TxRx-{irq - irqs[0]}").rmdir()
+                    self.machine.put(f"sys/kernel/irq/{irq}/actions", "")
+                daemon.later(2)
+                daemon.stop() if what == "the daemon stops" else daemon.remove("nic")
+                self.originals()
+                for irq in irqs:
+                    (self.machine.root / f"proc/irq/{irq}/eth0-TxRx-{irq - irqs[0]}").mkdir()
+                    self.machine.put(f"sys/kernel/irq/{irq}/actions", f"eth0-TxRx-{irq - irqs[0]}")
+                self.machine.rows = rows
+                self.machine.write_interrupts()
+
+    def test_a_line_that_another_device_has_now_is_left_to_it(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        self.apart(irqs)
+        daemon.kill()
+        (self.machine.root / f"proc/irq/{irqs[0]}/eth0-TxRx-0").rename(self.machine.root / f"proc/irq/{irqs[0]}/nvme0q1")
+        (self.machine.root / f"sys/devices/pci0000:00/0000:41:00.0/msi_irqs/{irqs[0]}").unlink()
+        self.machine.rows[0] = (*self.machine.rows[0][:3], "nvme0q1", 100)
+        self.machine.write_interrupts()
+        self.machine.put(f"sys/kernel/irq/{irqs[0]}/actions", "nvme0q1")
+        self.set_irq(irqs[0], "2")
+        daemon.start()
+        daemon.later(2)
+        daemon.stop()
+        self.assertEqual(({2}, self.before[irqs[1]]), (self.irq(irqs[0]), self.irq(irqs[1])))
 
 
 class Irqbalance(OnMachine):

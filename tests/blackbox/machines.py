@@ -8,7 +8,7 @@ from recorded import Recorded
 
 # /proc/irq and /proc/interrupts, then /sys, in which control groups and the kernel's own files are the real ones.
 SEEN = """mount --make-rprivate / && mount --bind {root}/proc/irq /proc/irq && mount --bind {root}/proc/interrupts /proc/interrupts &&
-mount --rbind /sys/fs {root}/sys/fs && mount --rbind /sys/kernel {root}/sys/kernel && mount --rbind {root}/sys /sys && {more}
+mount --rbind /sys/fs {root}/sys/fs && mount --rbind /sys/kernel/btf {root}/sys/kernel/btf && mount --rbind {root}/sys /sys && {more}
 exec "$@" """
 
 
@@ -24,7 +24,7 @@ class OnMachine(House):
 
     def make_machine(self):
         self.machine = Recorded(self.bin / "root", cpus=self.CPUS)
-        for folder in ("sys/fs", "sys/kernel"):
+        for folder in ("sys/fs", "sys/kernel/btf"):
             (self.machine.root / folder).mkdir(parents=True)
         self.before = {}
 

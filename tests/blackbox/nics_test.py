@@ -7,12 +7,14 @@ FULL = policy("server", affinity="full", nics="auto", bind="core", settle=0)
 
 
 class Full(Net):
-    """`affinity: full`: a server, and the thread that takes in its interface's packets, are together."""
-
     def together(self, tasks):
         """The one CPU of all these tasks."""
         masks = {allowed(tid) for tid in tasks}
         return masks.pop() if len(masks) == 1 and all(mask.isdigit() for mask in masks) else None
+
+
+class Servers(Full):
+    """`affinity: full`: a server, and the thread that takes in its interface's packets, are together."""
 
     def test_each_server_with_its_own_interface(self):
         nics = [self.pair(number) for number in (0, 1)]

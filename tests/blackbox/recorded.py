@@ -90,6 +90,7 @@ class Recorded:
         for key, value in {"smp_affinity": bits(cpus), "smp_affinity_list": numbers(cpus), "effective_affinity": bits({effective}),
                            "effective_affinity_list": effective, "affinity_hint": "0", "node": node}.items():
             self.put(f"proc/irq/{number}/{key}", value)
+        self.put(f"sys/kernel/irq/{number}/actions", label)
         if folder:
             (self.root / f"proc/irq/{number}" / label.replace("/", "!")).mkdir(exist_ok=True)
         self.rows.append((number, effective, chip, label, count))

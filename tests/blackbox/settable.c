@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a daemon on a made-up machine (see machines.py): what it writes into a file replaces the
-// file's text, as it does in the kernel's own; a file named FILE.error holds the number of the error that a
-// write fails with.
+// Preloaded into a daemon on a made-up machine (see machines.py): what it writes into a file of /proc/irq or
+// of a queue replaces the file's text, as it does in the kernel's own. FILE.error, "ERRNO" or "ERRNO VALUE",
+// makes writes fail: all, or those of that value.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,20 +16,21 @@ ssize_t write(int fd, const void* data, size_t size) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t length = readlink(link, path, sizeof path - 8);
-    if (length > 0) {
-        path[length] = '\0';
-        if (strstr(path, "/smp_affinity_list") != NULL || strstr(path, "ps_cpus") != NULL) {
-            strcat(path, ".error");
-            char text[16] = "";
-            const int file = open(path, O_RDONLY | O_CLOEXEC);
-            if (file >= 0) {
-                if (read(file, text, sizeof text - 1) < 0) text[0] = '\0';
-                close(file);
-                errno = atoi(text);
-                return -1;
-            }
-            if (ftruncate(fd, 0) != 0) return -1;
+    if (length <= 0) return real(fd, data, size);
+    path[length] = '\0';
+    if (strstr(path, "/smp_affinity_list") == NULL && strstr(path, "ps_cpus") == NULL)
+        return real(fd, data, size);
+    FILE* file = fopen(strcat(path, ".error"), "re");
+    if (file != NULL) {
+        int number = 0;
+        char value[64] = "";
+        const int words = fscanf(file, "%d %63s", &number, value);
+        fclose(file);
+        if (words == 1 || (words == 2 && strlen(value) == size && memcmp(value, data, size) == 0)) {
+            errno = number;
+            return -1;
         }
     }
+    if (ftruncate(fd, 0) != 0) return -1;
     return real(fd, data, size);
 }

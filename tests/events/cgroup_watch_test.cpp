@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups out of files: cpusets that are written, and processes that are put into groups.
-#include "app/readable_log.hpp"
+#include "support/readable_log.hpp"
 #include "events/cgroup_watch.hpp"
 #include "support/tree.hpp"
 #include "turning.hpp"

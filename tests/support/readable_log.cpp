@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "readable_log.hpp"
+#include "support/readable_log.hpp"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
