@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupts of NICs on a made-up machine of four CPUs: placed, put right or left alone, put back. (tests/vm has real ones.)"""
 import os
+import shutil
 import socket
 import threading
 
@@ -181,27 +182,61 @@ class SharedLines(OnMachine):
 
 
 class Leaving(OnMachine):
-    """Handlers and devices that go while their interrupts are ours."""
+    """Handlers, devices and CPUs that go while interrupts are ours."""
 
-    def test_a_handler_that_is_freed_while_the_link_is_down(self):
+    def test_handlers_that_are_freed_while_the_link_is_down(self):
         irqs = self.nic("eth0", 2)
         for what in ("the daemon stops", "the policy goes"):
             with self.subTest(what):
                 daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
                 self.apart(irqs)
-                rows, self.machine.rows = self.machine.rows, []
-                self.machine.write_interrupts()
-                for irq in irqs:
-                    (self.machine.root / f"proc/irq/{irq}/eth0-TxRx-{irq - irqs[0]}").rmdir()
-                    self.machine.put(f"sys/kernel/irq/{irq}/actions", "")
+                self.machine.free(irqs)
                 daemon.later(2)
                 daemon.stop() if what == "the daemon stops" else daemon.remove("nic")
                 self.originals()
-                for irq in irqs:
-                    (self.machine.root / f"proc/irq/{irq}/eth0-TxRx-{irq - irqs[0]}").mkdir()
-                    self.machine.put(f"sys/kernel/irq/{irq}/actions", f"eth0-TxRx-{irq - irqs[0]}")
-                self.machine.rows = rows
-                self.machine.write_interrupts()
+                self.machine.request()
+
+    def test_a_device_that_is_reset(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        places = self.apart(irqs)
+        self.machine.free(irqs)
+        daemon.later(1)
+        for irq in irqs:
+            self.set_irq(irq, "0-3")  # as a driver does that asks for them anew
+        self.machine.request()
+        self.expect_irqs({irq: ",".join(map(str, place)) for irq, place in zip(irqs, places)})
+        self.assertNotIn("keeps changing", daemon.text())
+        daemon.stop()
+        self.originals()
+
+    def test_a_device_that_is_unplugged(self):
+        irqs, others = self.nic("eth0", 2), self.nic("eth1", 2)
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ | {"nics": ["eth*"]})
+        self.apart(irqs)
+        self.machine.free(irqs)
+        for path in ("sys/class/net/eth0", "sys/bus/pci/devices/0000:41:00.0"):
+            (self.machine.root / path).unlink()
+        shutil.rmtree(self.machine.root / "sys/devices/pci0000:00/0000:41:00.0")
+        for irq in irqs:
+            shutil.rmtree(self.machine.root / f"proc/irq/{irq}")
+            self.before.pop(irq)
+        wait_for(lambda: {queue["nic"] for queue in daemon.status()["queues"]} == {"eth1"}, "its queues are gone")
+        self.apart(others)
+        daemon.stop()
+        self.originals(others)
+
+    def test_a_cpu_that_goes_and_comes(self):
+        irqs = self.nic("eth0", 2)
+        daemon = self.acting(nic=IRQ | {"cpus": "2-3"})
+        self.assertEqual({2, 3}, set().union(*self.apart(irqs)))
+        for online, wanted in (("0-2", {2}), ("0-3", {2, 3})):
+            self.machine.put("sys/devices/system/cpu/online", online)
+            with open("/sys/devices/system/cpu/cpu0/uevent", "w", encoding="ascii") as event:
+                event.write("change")
+            wait_for(lambda wanted=wanted: set().union(*(self.irq(irq) for irq in irqs)) == wanted, f"the interrupts are on {wanted}")
+        daemon.stop()
+        self.originals()
 
     def test_a_line_that_another_device_has_now_is_left_to_it(self):
         irqs = self.nic("eth0", 2)

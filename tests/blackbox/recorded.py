@@ -97,6 +97,23 @@ class Recorded:
         self.write_interrupts()
         return number
 
+    def free(self, irqs):
+        """The handlers of these interrupts go, as when a link is down or a device is reset; the interrupts stay."""
+        self.freed = [row for row in self.rows if row[0] in irqs]
+        self.rows = [row for row in self.rows if row[0] not in irqs]
+        for number, _, _, label, _ in self.freed:
+            (self.root / f"proc/irq/{number}" / label).rmdir()
+            self.put(f"sys/kernel/irq/{number}/actions", "")
+        self.write_interrupts()
+
+    def request(self):
+        """Those that were freed last are requested again."""
+        self.rows += self.freed
+        for number, _, _, label, _ in self.freed:
+            (self.root / f"proc/irq/{number}" / label).mkdir()
+            self.put(f"sys/kernel/irq/{number}/actions", label)
+        self.write_interrupts()
+
     def write_interrupts(self):
         lines = ["            " + " ".join(f"{f'CPU{cpu}':>10}" for cpu in sorted(self.all))]
         for number, effective, chip, label, count in self.rows:
