@@ -170,7 +170,7 @@ class Hotplug(House):
 
 
 class Journals(House):
-    """What was changed is known to the next daemon, whatever became of the file that says so. (undo_test.py has the ends themselves.)"""
+    """The next daemon knows what was changed, also where the file that says so is damaged. (undo_test.py has the ends themselves.)"""
 
     def placed(self, **keys):
         web = self.program("web")

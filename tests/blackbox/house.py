@@ -29,7 +29,7 @@ BUILD = pathlib.Path(os.environ.get("AFFINITYD_TESTED", "build")).resolve()
 PROGRAMS = {"affinityd": BUILD / "daemon/affinityd", "affinityctl": BUILD / "tools/affinityctl/affinityctl",
             "ttcp": BUILD / "tools/affinity-ttcp/affinity-ttcp", "libaffinity": BUILD / "tools/libaffinity/libaffinity.so",
             "pool": BUILD / "tools/libaffinity/affinity-pool"}
-# What a test awaits comes within milliseconds; sanitized builds on a busy machine need this much room.
+# A test waits for milliseconds; sanitized builds on a busy machine need this much room.
 PATIENCE = 60.0
 # In memory, like /run: the tests are not about slow disks.
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -113,7 +113,7 @@ class ForeignWriters(OnMachine):
 
 
 class Refusals(OnMachine):
-    """What the kernel may answer to a write."""
+    """Answers of the kernel to a write."""
 
     def refused(self, error, value=""):
         """Three interrupts, of which the kernel refuses the second; the daemon."""

@@ -317,7 +317,7 @@ class Locality(House):
         self.assertEqual([workers[0].pid], [one["pid"] for one in answer["processes"]])
 
     def test_datagrams(self):
-        """Of a UDP socket without a peer the kernel does not note where packets arrive."""
+        """The kernel does not note where packets of a UDP socket without a peer arrive."""
         reader = self.begin(*self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
         self.assertEqual("ready\n", reader.stdout.readline())
         watching = self.start("--for", "1h" if is_bpf_allowed() else "3s", "--udp", str(reader.pid))
@@ -359,7 +359,7 @@ class Locality(House):
         picture = watching.communicate(timeout=60)[0]
         self.assertTrue(picture.startswith("<svg"))
         self.assertNotIn("\x1b", picture)
-        # Of one worker: among all processes, those of other tests may be busier.
+        # One worker: among all processes, those of other tests may be busier.
         watching = self.begin(PROGRAMS["affinityctl"], "locality", "--for", "1h", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
         self.await_watching(watching)
         self.assertEqual("done\n", self.client(40, 60).stdout.readline())

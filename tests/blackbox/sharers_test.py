@@ -66,7 +66,7 @@ class Sharers(House):
         return json.loads(sharers(program.pid, "--for", time, "--json", *words))
 
     def checked(self, policy):
-        """What `check` makes of the policy."""
+        """The answer of `check` to the policy."""
         with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="ascii") as file:
             file.write(policy)
             file.flush()
@@ -160,7 +160,7 @@ class Sharers(House):
             self.assertIn('match: {comm: "sharing_threads"}', answer["policy"])
 
     def test_another_process_space(self):
-        """Of a program in one, the host's numbers count; from inside, they are not known."""
+        """For a program in one, the host's numbers count; from inside, they are not known."""
         inner = self.start("unshare", "--pid", "--fork", "--kill-child", compiled("sharing_threads.cpp"), "--pause", "500", *KINDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                       text=True)
         self.assertEqual("ready\n", inner.stdout.readline())
