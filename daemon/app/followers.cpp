@@ -4,6 +4,7 @@
 namespace affinityd::app {
 
 void Followers::matched(const KnownProcess& process, const inventory::ProcessFacts& facts) {
+    parts_.matched(process);
     // The control group is a file: it is read only where a policy is about units.
     if (parts_.current->policy(process.policy).means != policy::Means::cpuset)
         return parts_.units.forget(process.id);

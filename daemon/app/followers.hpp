@@ -23,6 +23,7 @@ class Followers final : public TaskObserver {
         enforcer::Enforcer& enforcer;
         Log& log;
         std::function<void(const inventory::ProcessScan&)> named;
+        std::function<void(const KnownProcess&)> matched;
         std::function<void()> came_or_went;
         std::function<void()> missed;
         std::function<void()> work_left;

@@ -120,6 +120,18 @@ Diagnostic GoodPolicies::last_of(const std::vector<Diagnostic>& errors) const {
     });
 }
 
+std::set<std::string, std::less<>> GoodPolicies::newcomers() const {
+    std::set<std::string, std::less<>> names;
+    for (const auto& policy : result_.set.policies) {
+        if (policy.exclusive == policy::Exclusive::no) continue;
+        const auto kept = last_good_.find(policy.name).value_or(std::nullopt);
+        const auto place = places_.documents.find(policy.at.file);
+        if (!kept || place == places_.documents.end() || documents_[place->second].text != kept->text)
+            names.insert(policy.name);
+    }
+    return names;
+}
+
 bool GoodPolicies::step(const machine::Machine& machine) {
     if (!errors_.empty()) {
         if (!std::exchange(is_excluding_, true)) begin_excluding();
@@ -139,7 +151,8 @@ bool GoodPolicies::step(const machine::Machine& machine) {
         errors_ = {last_of(errors)};
         return false;
     }
-    auto here = planner::check_on_machine(result_.set, machine.topology, machine.nics);
+    auto here =
+        planner::check_on_machine(result_.set, machine.topology, machine.nics, {.newcomers = newcomers()});
     policy::add_source_lines(here, documents_);
     errors_ = errors_of(here);
     std::ranges::reverse(errors_);

@@ -21,7 +21,7 @@ const std::string* owner(const World& world, Predicate is_meant) {
 }
 
 std::string note(const std::string* nic) {
-    return nic == nullptr ? "belongs to no NIC: no policy can place it"
+    return nic == nullptr ? "belongs to no NIC, and no policy names it in irqs"
                           : "an interrupt of " + *nic + ": no policy places it";
 }
 

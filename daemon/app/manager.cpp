@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/manager.hpp"
 
+#include "app/claim_notes.hpp"
 #include "app/dead_processes.hpp"
 #include "app/inherited_restorer.hpp"
 #include "app/pass_stages.hpp"
@@ -74,6 +75,10 @@ Manager::Manager(Parts parts)
                       if (coexistence_.concerns(process) && queues_.guards_interrupts())
                           work_.want(Work::Urgency::soon);
                   },
+                  [this](const auto& process) {
+                      shared_.current->saw(process.policy);
+                      if (shared_.current->awaits_claim(process.policy)) work_.want(Work::Urgency::soon);
+                  },
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
@@ -106,6 +111,17 @@ Manager::Manager(Parts parts)
                   }},
                  parts_.log}) {}
 
+/// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
+/// holds if there is something to be put back.
+bool Manager::claims_nothing(std::string_view policy) {
+    if (shared_.releases.policy(policy)) return true;
+    const auto* resolved = shared_.current.placements().find(policy);
+    return resolved != nullptr && resolved->policy->exclusive == policy::Exclusive::yes &&
+           resolved->policy->model != policy::Model::irq &&
+           (work_.passes() > 1 || parts_.journal.size() == 0) &&
+           is_idle(*shared_.current.world, tasks_.table(), policy);
+}
+
 void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
     if (before) {
@@ -115,8 +131,7 @@ void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
     if (reason == ReloadReason::asked) shared_.releases.clear_processes();
     shared_.releases.keep_policies(
         those_that_stay(shared_.loading, before.get(), *shared_.current.world, reason));
-    shared_.current->use_releases(
-        [this](std::string_view policy) { return shared_.releases.policy(policy); });
+    shared_.current->use_releases([this](std::string_view policy) { return claims_nothing(policy); });
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
     shared_.loaded_at = std::chrono::system_clock::now();
     shared_.answers.policies_changed(shared_.current->policies());
@@ -154,6 +169,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
 
+    pass->then([this] { shared_.current->releases_changed(); });
     pass->until(learn_latencies(shared_.latencies, shared_.current, parts_.settings.state_dir));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {

@@ -119,6 +119,7 @@ class Manager final : public Commands {
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(std::shared_ptr<World> world, ReloadReason reason);
+    [[nodiscard]] bool claims_nothing(std::string_view policy);
 
     Parts parts_;
     Shared shared_;

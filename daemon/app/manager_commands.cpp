@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manager's answers to commands.
+#include "app/claim_notes.hpp"
 #include "app/explain_job.hpp"
 #include "app/interrupt_note.hpp"
 #include "app/manager.hpp"
@@ -59,7 +60,10 @@ void Manager::status(OwnedAnswer answer) {
         overview.policies = policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor,
                                           shared_.releases, steering_.listeners());
         auto states = steering_.tasks().states();
-        for (auto& policy : overview.policies) {
+        for (std::size_t i = 0; i < overview.policies.size(); ++i) {
+            auto& policy = overview.policies[i];
+            if (policy.note.empty() && work_.passes() > 1)
+                policy.note = match_note(*shared_.current.world, tasks_.table(), parts_.journal, i);
             policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
             policy.packets.tasks = std::move(states[policy.name]);
         }
@@ -92,14 +96,14 @@ void Manager::plan(OwnedAnswer answer) {
 void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     std::vector<status::QueueStatus> found;
+    const auto* nic = shared_.current->machine().nic(subject);
     for (const auto& target : shared_.current.placements().queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
         const bool is_irq =
             irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
-        if (target.nic == subject || is_irq) found.push_back(queues_.status(target));
+        if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
     }
-    if (!found.empty() || shared_.current->machine().nic(subject) != nullptr)
-        return answer(status::answer(subject, found));
+    if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
     if (auto note = interrupt_note(parts_.root, *shared_.current.world, subject)) {
         if (!*note) return answer(std::unexpected(std::move(note->error())));
         return answer(status::answer(subject, found, **note));

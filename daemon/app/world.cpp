@@ -71,7 +71,8 @@ void World::use_releases(std::function<bool(std::string_view)> is_released) {
 void World::releases_changed() {
     planner::Released released;
     for (const auto& policy : policies_.policies)
-        if (policy.exclusive && is_released_ && is_released_(policy.name)) released.insert(policy.name);
+        if (policy.exclusive != policy::Exclusive::no && is_released_ && is_released_(policy.name))
+            released.insert(policy.name);
     if (released == released_) return;
     released_ = std::move(released);
     work_out();
@@ -99,6 +100,7 @@ void World::take_over(const World& before) {
     assumed_ = placements_.load;
     weights_ = before.weights_;
     use_weights();
+    seen_ = before.seen_;
     kept_ = before.kept_;
     for (const auto& policy : before.policies_.policies)
         if (policy.on_stop == policy::OnStop::keep) kept_.insert(policy.name);

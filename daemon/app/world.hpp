@@ -42,8 +42,16 @@ class World {
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
-    /// Policies that were released claim no CPUs: the others place their tasks there, too.
+    /// Policies that were released, or have no program that runs, claim no CPUs: the others place their tasks
+    /// there, too.
     void use_releases(std::function<bool(std::string_view policy)> is_released);
+    /// True if the policy would claim its CPUs, and does not now.
+    [[nodiscard]] bool awaits_claim(std::size_t policy) const {
+        return released_.contains(this->policy(policy).name);
+    }
+    /// A process of the policy was seen: then none may be there now, but its match is no mistake.
+    void saw(std::size_t policy) { seen_.insert(this->policy(policy).name); }
+    [[nodiscard]] bool has_seen(std::string_view policy) const { return seen_.contains(policy); }
     /// Other policies are released than before.
     void releases_changed();
     /// Grows with each update that gives queues other targets: whoever goes through these in slices begins
@@ -69,6 +77,7 @@ class World {
     std::shared_ptr<const planner::CpuLoad> assumed_; ///< load of interrupts, one CPU each
     std::map<unsigned, planner::Estimate> weights_;   ///< of interrupts, by CPU, as measured
     std::uint64_t version_ = 0;
+    std::set<std::string, std::less<>> seen_;           ///< policies with a process, now or before
     std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep
     std::function<bool(std::string_view)> is_released_; ///< empty: none is
     planner::Released released_;                        ///< those that claim CPUs otherwise

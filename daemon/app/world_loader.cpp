@@ -68,6 +68,7 @@ bool WorldLoader::step(const OutOfTime& out_of_time) {
 
 LoadedWorld WorldLoader::finish() {
     LoadedWorld loaded{.world = nullptr, .found = choice_->take()};
+    policy::resolve_programs(loaded.found.set);
     loaded.world =
         std::make_shared<World>(std::move(loaded.found.set), std::move(machine_), std::move(usage_));
     return loaded;

@@ -33,9 +33,13 @@ struct Machine {
     /// As they were measured; read_machine() does not read them.
     KnownLatencies latencies = {};
 
-    [[nodiscard]] const netdev::Nic* nic(std::string_view name) const; ///< nullptr: none has that name
+    /// By any of its names; nullptr: none has that.
+    [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;
     [[nodiscard]] std::span<const Vector> vectors_of(std::string_view nic) const;
 };
+
+/// A line that a policy names, as a subject: that of a NIC's vector is the same as for its queue.
+[[nodiscard]] IrqMask named_irq(const Machine& machine, const irq::Irq& line);
 
 /// Works out which vectors each interface has. Call it after `nics` or `irqs` have changed.
 void link_vectors(Machine& machine);

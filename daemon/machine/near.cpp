@@ -24,6 +24,8 @@ std::map<std::string, CpuSet, std::less<>> nic_cpus(const Machine& machine) {
         for (const auto* physical : stacks.under(nic))
             cpus |= near_cpus(machine, *physical);
         if (cpus.empty()) cpus = machine.topology.online;
+        for (const auto& name : nic.other_names)
+            near.emplace(name, cpus);
         near.emplace(nic.name, std::move(cpus));
     }
     return near;

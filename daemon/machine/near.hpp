@@ -13,8 +13,8 @@ namespace affinityd::machine {
 /// them is online.
 [[nodiscard]] CpuSet near_cpus(const Machine& machine, const netdev::Nic& nic);
 
-/// The same of every interface, by name, and of one that is on top of others (a bond) near any of the
-/// physical ones: for CPU-set expressions.
+/// The same of every interface, by each of its names, and of one that is on top of others (a bond) near any
+/// of the physical ones: for CPU-set expressions.
 [[nodiscard]] std::map<std::string, CpuSet, std::less<>> nic_cpus(const Machine& machine);
 
 /// Members of `allowed` that may stand in for `cpu`, nearest first: its core, its cache group, its node, the

@@ -46,6 +46,14 @@ bool is_renamed(std::string_view before, std::string_view now, std::string_view 
     return before.size() > head.size() + tail.size() && before.starts_with(head) && before.ends_with(tail);
 }
 
+/// True for a recording that has the line's files, but left out the folder of its handler.
+bool is_without_handlers(const host::Root& root, unsigned number) {
+    const auto names = root.proc().list(fmt::format("irq/{}", number));
+    return names && !names->empty() && std::ranges::all_of(*names, [](const std::string& name) {
+               return name == "node" || name == "spurious" || name.find("affinity") != std::string::npos;
+           });
+}
+
 /// True if the line is set up, and nothing handles it, or a handler that differs only in the name of the
 /// device's interface: the driver requested it again after that was renamed.
 bool is_still_its(const host::Root& root, const IrqMask& subject) {
@@ -179,7 +187,9 @@ Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& 
     // Some drivers free their handlers while the link is down (igb, e1000e, vmxnet3). Number and mask stay,
     // and the handlers come back to them, maybe under the interface's new name.
     const bool is_owned = lines->are_its_own && std::ranges::binary_search(lines->numbers, subject.irq);
-    return is_owned && is_still_its(root, subject) ? std::optional(subject.irq) : std::nullopt;
+    if (is_owned && is_still_its(root, subject)) return subject.irq;
+    return !root.is_live() && is_without_handlers(root, subject.irq) ? std::optional(subject.irq)
+                                                                     : std::nullopt;
 }
 
 bool has_device(const host::Root& root, const Subject& subject) {

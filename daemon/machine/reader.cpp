@@ -20,7 +20,7 @@ bool is_unchanged(const host::Root& root, const topology::Topology& before) {
         return root.sys().cpu_list(std::string("devices/system/cpu/") + name).value_or(CpuSet{});
     };
     return cpus("online") == before.online && cpus("possible") == before.possible &&
-           (cpus("isolated") & before.online) == before.isolated;
+           (topology::read_isolated(root) & before.online) == before.isolated;
 }
 
 std::optional<std::uint32_t> read_flow_entries(const host::Root& root) {

@@ -9,7 +9,9 @@
 
 #include <arpa/inet.h>
 #include <linux/if_addr.h>
+#include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <netlink/socket.h>
 
@@ -39,7 +41,54 @@ Address parse_address(const nlmsghdr& head) {
     return {info->ifa_index, text.data()};
 }
 
+/// The names that a link has beside its first one.
+struct OtherNames {
+    unsigned ifindex = 0;
+    std::vector<std::string> names;
+};
+
+OtherNames parse_other_names(const nlmsghdr& head) {
+    auto* whole = const_cast<nlmsghdr*>(&head);
+    if (head.nlmsg_type != RTM_NEWLINK || nlmsg_valid_hdr(whole, sizeof(ifinfomsg)) == 0) return {};
+    const auto* info = static_cast<const ifinfomsg*>(nlmsg_data(whole));
+    OtherNames found{static_cast<unsigned>(info->ifi_index), {}};
+    auto* list = nlmsg_find_attr(whole, sizeof(ifinfomsg), IFLA_PROP_LIST);
+    if (list == nullptr) return found;
+    int rest = nla_len(list);
+    for (auto* name = static_cast<nlattr*>(nla_data(list)); nla_ok(name, rest) != 0;
+         name = nla_next(name, &rest))
+        if (nla_type(name) == IFLA_ALT_IFNAME && nla_len(name) > 1)
+            found.names.emplace_back(static_cast<const char*>(nla_data(name)),
+                                     static_cast<std::size_t>(nla_len(name)) - 1);
+    return found;
+}
+
 } // namespace
+
+Result<void> read_other_names(std::span<Nic> nics) {
+    if (nics.empty()) return {};
+    auto socket = host::open_netlink(NETLINK_ROUTE);
+    if (!socket) return std::unexpected(socket.error());
+    const bool is_one = nics.size() == 1 && nics.front().ifindex != 0;
+    auto request = host::make_request(RTM_GETLINK, is_one ? 0 : NLM_F_DUMP);
+    if (!request) return std::unexpected(request.error());
+    ifinfomsg wanted{};
+    if (is_one) wanted.ifi_index = static_cast<int>(nics.front().ifindex);
+    if (nlmsg_append(request->get(), &wanted, sizeof wanted, NLMSG_ALIGNTO) < 0 ||
+        nla_put_u32(request->get(), IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS) < 0)
+        return fail("cannot allocate a netlink message");
+    const auto forget = [&] {
+        for (auto& nic : nics)
+            nic.other_names.clear();
+    };
+    const auto take = [&](const nlmsghdr& head) {
+        auto found = parse_other_names(head);
+        if (auto* nic = find_nic(nics, found.ifindex)) nic->other_names = std::move(found.names);
+    };
+    const auto listed = host::ask(**socket, **request, {forget, take});
+    if (!listed && listed.error().code != EAGAIN) return std::unexpected(listed.error());
+    return {};
+}
 
 Result<void> read_addresses(std::span<Nic> nics) {
     if (nics.empty()) return {};

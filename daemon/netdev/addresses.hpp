@@ -14,4 +14,7 @@ namespace affinityd::netdev {
 /// of one interface, all addresses are told at once, so that this hardly happens.
 [[nodiscard]] Result<void> read_addresses(std::span<Nic> nics);
 
+/// Fills Nic::other_names in the same way (RTM_GETLINK); a kernel that does not list them has none.
+[[nodiscard]] Result<void> read_other_names(std::span<Nic> nics);
+
 } // namespace affinityd::netdev

@@ -41,6 +41,7 @@ struct Channels {
 /// An interface as the network stack sees it.
 struct NicLink {
     std::string name;
+    std::vector<std::string> other_names; ///< ip link property add ... altname; live only
     unsigned ifindex = 0;
     std::string mac;
     bool up = false;                ///< administratively up (IFF_UP)
@@ -56,6 +57,10 @@ struct NicLink {
     /// in other namespaces and with another number, too; and one that is made anew has a new one.
     std::uint64_t folder = 0;
 
+    /// True if any of its names is one that `matches` takes.
+    [[nodiscard]] bool is_called(const auto& matches) const {
+        return matches(name) || std::ranges::any_of(other_names, matches);
+    }
     friend bool operator==(const NicLink&, const NicLink&) = default;
 };
 

@@ -252,6 +252,7 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
 /// What only the kernel itself can say, by netlink.
 Result<void> ask_kernel(std::span<Nic> nics) {
     if (auto added = read_addresses(nics); !added) return added;
+    if (auto named = read_other_names(nics); !named) return named;
     if (auto linked = read_napi(nics); !linked) return linked;
     return read_channels(nics);
 }
@@ -299,11 +300,14 @@ Result<void> NicReader::go_on() {
     case Stage::files:
         if (next_ < names_.size()) return begin_nic();
         std::ranges::stable_sort(nics_, {}, &Nic::ifindex);
-        stage_ = root_->is_live() ? Stage::addresses : Stage::done;
+        stage_ = root_->is_live() ? Stage::names : Stage::done;
         return {};
     case Stage::queues:
         read_queue();
         return {};
+    case Stage::names:
+        stage_ = Stage::addresses;
+        return read_other_names(nics_);
     case Stage::addresses: {
         auto listed = read_addresses(nics_);
         next_ = 0;

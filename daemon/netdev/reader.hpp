@@ -37,6 +37,7 @@ class NicReader {
         list,
         files,
         queues,
+        names,
         addresses,
         each_address, ///< where the list changes all the time, interface by interface
         napi,

@@ -5,6 +5,7 @@
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/placements.hpp"
+#include "policy/order.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>
@@ -29,10 +30,10 @@ std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " :
 
 class Checker {
   public:
-    Checker(const topology::Topology& topology, const std::vector<netdev::Nic>& nics)
-        : machine_{topology, nics, {}}, near_(machine::nic_cpus(machine_)) {
-        for (const auto& nic : machine_.nics)
-            nic_names_.push_back(nic.name);
+    Checker(const topology::Topology& topology, const std::vector<netdev::Nic>& nics, const CheckedHere& here)
+        : here_(here), machine_{topology, nics, {}}, near_(machine::nic_cpus(machine_)) {
+        for (const auto& [name, cpus] : near_)
+            nic_names_.push_back(name);
     }
 
     void policy(const Policy& policy) {
@@ -50,8 +51,19 @@ class Checker {
             const auto of_rule = placement(own);
             const auto number = static_cast<std::size_t>(&rule - policy.threads.data()) + 1;
             if (of_rule) wanted_.push_back({&policy, &rule.placement, *of_rule, number});
+            if (of_rule && cpus && policy.model == policy::Model::full && !of_rule->intersects(*cpus) &&
+                std::ranges::none_of(rule.names, policy::matches_everything))
+                add(Severity::note, own.cpus_at, *own.cpus,
+                    fmt::format("these threads are not where the interrupts go: under 'affinity: full' these "
+                                "go to the policy's cpus ({})",
+                                cpus->to_list()),
+                    "to have both there, give these CPUs to the policy, and the others to a last rule for "
+                    "\"*\"");
         }
         if (cpus) wanted_.push_back({&policy, &policy.placement, *cpus});
+        if (policy.exclusive != policy::Exclusive::no && !policy.placement.cpus)
+            wanted_.push_back(
+                {&policy, &policy.placement, machine_.topology.online - machine_.topology.isolated});
         // One with errors is not in force, and takes nothing from others.
         if (errors_ > errors)
             wanted_.erase(wanted_.begin() + static_cast<std::ptrdiff_t>(wanted), wanted_.end());
@@ -62,6 +74,8 @@ class Checker {
         check_claims();
         check_overlaps();
         const auto placements = compile(policies, machine_, {});
+        for (const auto& resolved : placements.policies)
+            check_counting(resolved);
         for (const auto& resolved : placements.policies)
             if (resolved.policy->model == policy::Model::process &&
                 restricts_nothing(resolved, placements.online))
@@ -112,7 +126,7 @@ class Checker {
         for (const auto& pattern : policy.nics) {
             bool any = false;
             for (const auto& nic : machine_.nics) {
-                if (!pattern.matches(nic.name)) continue;
+                if (!nic.is_called([&](std::string_view name) { return pattern.matches(name); })) continue;
                 any = true;
                 found |= near_.at(nic.name);
             }
@@ -189,6 +203,22 @@ class Checker {
         return std::nullopt;
     }
 
+    /// A program that asks for its CPUs again later would find those of one slot.
+    void check_counting(const ResolvedPolicy& resolved) {
+        const auto counting = here_.counting.find(resolved.policy->name);
+        if (counting == here_.counting.end() || resolved.distributions.empty()) return;
+        const auto is_narrow = [&](const Slot& slot) { return !slot.mask.contains(resolved.allowed); };
+        if (std::ranges::any_of(resolved.distributions.front(), is_narrow))
+            add(Severity::note, resolved.policy->at, 1,
+                fmt::format(
+                    "its processes use {}, which asks again and again how many CPUs there are, and 'bind' "
+                    "gives each task fewer than 'cpus'",
+                    counting->second),
+                "write bind: set, and bind only the threads that you name (affinityd.policy(5), PROGRAMS "
+                "THAT "
+                "COUNT THEIR CPUS)");
+    }
+
     [[nodiscard]] std::string why_empty(const CpuExpr& expr) const {
         if (expr.op == Op::isolated) return "no CPU is isolated here";
         if (expr.op == Op::nohz_full) return "no CPU is nohz_full here";
@@ -196,23 +226,33 @@ class Checker {
         return "online are " + machine_.topology.online.to_list();
     }
 
-    /// Each claim against those before it.
+    /// Each claim against those before it: of two at odds the newcomer is refused, or else the later file.
     void check_claims() {
-        for (const auto& [policy, placement, cpus, rule] : wanted_) {
-            if (!policy->exclusive || rule > 0) continue;
-            const auto& at = placement->cpus_at;
+        std::vector<const Wanted*> claims;
+        for (const auto& wanted : wanted_)
+            if (wanted.policy->exclusive != policy::Exclusive::no && wanted.rule == 0)
+                claims.push_back(&wanted);
+        std::ranges::stable_sort(claims, {}, [&](const Wanted* claim) {
+            return std::pair(here_.newcomers.contains(claim->policy->name), claim->policy->at.file);
+        });
+        for (const auto* claim : claims) {
+            const auto& [policy, placement, cpus, rule] = *claim;
             const CpuSet taken = cpus & claimed_;
+            std::string fault;
             if (!taken.empty())
-                add(Severity::error, at, *placement->cpus,
-                    cpus_text(taken) +
+                fault = cpus_text(taken) +
                         " cannot be exclusive: " + policy::in_quotes(owner(taken).first->name) + " claims " +
-                        (taken.count() == 1 ? "it" : "them") + " too");
-            if (!taken.empty()) continue;
-            if (cpus == machine_.topology.online)
-                add(Severity::warning, at, *placement->cpus,
-                    "'exclusive' on every online CPU leaves none to anybody else");
-            claimed_ |= cpus;
-            owners_.emplace_back(policy, cpus);
+                        (taken.count() == 1 ? "it" : "them") + " too";
+            else if ((claimed_ | cpus).contains(machine_.topology.online))
+                fault = "'exclusive' on every online CPU leaves none to all other programs";
+            if (fault.empty()) {
+                claimed_ |= cpus;
+                owners_.emplace_back(policy, cpus);
+            } else if (placement->cpus) {
+                add(Severity::error, placement->cpus_at, *placement->cpus, std::move(fault));
+            } else {
+                add(Severity::error, policy->at, 1, std::move(fault), "name some CPUs in 'cpus'");
+            }
         }
     }
 
@@ -220,12 +260,12 @@ class Checker {
     void check_overlaps() {
         for (const auto& [policy, placement, cpus, rule] : wanted_) {
             const CpuSet taken = cpus & claimed_;
-            if (policy->exclusive || taken.empty()) continue;
+            if (policy->exclusive != policy::Exclusive::no || taken.empty()) continue;
             const auto& claimant = *owner(taken).first;
             const auto& claim_at = claimant.placement.cpus_at;
-            const auto who = fmt::format("{} claims {} with 'exclusive: true' ({}:{}:{})",
-                                         policy::in_quotes(claimant.name), cpus_text(taken), claim_at.file,
-                                         claim_at.line, claim_at.column);
+            const auto who =
+                fmt::format("{} claims {} with 'exclusive' ({}:{}:{})", policy::in_quotes(claimant.name),
+                            cpus_text(taken), claim_at.file, claim_at.line, claim_at.column);
             if (taken != cpus)
                 add(Severity::warning, placement->cpus_at, *placement->cpus,
                     fmt::format("not all of these CPUs are used: {}", who),
@@ -255,6 +295,7 @@ class Checker {
         std::size_t rule = 0; ///< from 1; 0: the policy's own placement
     };
 
+    const CheckedHere& here_;
     machine::Machine machine_;
     std::map<std::string, CpuSet, std::less<>> near_;
     std::vector<std::string_view> nic_names_; ///< of machine_
@@ -270,8 +311,8 @@ class Checker {
 
 std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies,
                                          const topology::Topology& topology,
-                                         const std::vector<netdev::Nic>& nics) {
-    Checker checker(topology, nics);
+                                         const std::vector<netdev::Nic>& nics, const CheckedHere& here) {
+    Checker checker(topology, nics, here);
     for (const auto& policy : policies.policies)
         checker.policy(policy);
     checker.together(policies);

@@ -6,19 +6,32 @@
 #include "policy/policy.hpp"
 #include "topology/topology.hpp"
 
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace affinityd::planner {
 
+/// More that is known where policies are checked.
+struct CheckedHere {
+    /// Policies that were not in force as they are now: of two claims at odds theirs is refused.
+    std::set<std::string, std::less<>> newcomers = {};
+    /// Policies whose processes use a library that counts CPUs again and again, with that library's name.
+    std::map<std::string, std::string, std::less<>> counting = {};
+};
+
 /// Finds what is wrong with policies on one machine, beyond what policy::read_policies can know. Errors: a
 /// CPU, node, package, die, cluster, cache group, core or kind that the machine does not have; a set that can
-/// never hold a CPU here; CPUs that two policies claim with `exclusive: true`; a policy whose CPUs are all
-/// claimed by another. Warnings: a CPU or a whole set that is offline now; an interface that the machine does
-/// not have; a `near` that names no online CPU; a claim that leaves no CPU to other tasks; CPUs that a policy
-/// or thread rule names and another policy claims. Notes: a policy that restricts nothing here. Pure. The
+/// never hold a CPU here; CPUs that two policies claim with `exclusive`, or claims that leave no CPU
+/// to other tasks; a policy whose CPUs are all claimed by another. Warnings: a CPU or a whole set that is
+/// offline now; an interface that the machine does not have; a `near` that names no online CPU; CPUs that a
+/// policy or thread rule names and another policy claims. Notes: a policy that restricts nothing here;
+/// threads that are not where the interrupts go; programs that find fewer CPUs than they have. Pure. The
 /// findings have no source lines; policy::add_source_lines adds them.
 [[nodiscard]] std::vector<policy::Diagnostic> check_on_machine(const policy::PolicySet& policies,
                                                                const topology::Topology& topology,
-                                                               const std::vector<netdev::Nic>& nics);
+                                                               const std::vector<netdev::Nic>& nics,
+                                                               const CheckedHere& here = {});
 
 } // namespace affinityd::planner

@@ -18,7 +18,8 @@ using policy::Policy;
 bool is_named(const Policy& policy, const Nic& nic) {
     const bool is_foreign = netdev::is_foreign_port(nic);
     return std::ranges::any_of(policy.nics, [&](const policy::Pattern& pattern) {
-        return pattern.matches(nic.name) && (pattern.is_literal() || !is_foreign);
+        return (pattern.is_literal() || !is_foreign) &&
+               nic.is_called([&](std::string_view name) { return pattern.matches(name); });
     });
 }
 

@@ -278,6 +278,11 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     const auto home = lane_home(resolved, interfaces, nics);
     lanes.candidates = home.first | home.then;
     lanes.wanted = tasks == 0 ? std::max<std::size_t>(1, queues) : tasks;
+    // One receive queue whose interrupts alone are placed is spread over the cores near it (RPS).
+    if (resolved.policy->model == policy::Model::irq && resolved.policy->steering && nics.size() == 1 &&
+        rps_queues(*nics.front()) == 1)
+        lanes.wanted =
+            std::max(lanes.wanted, groups_of(machine.topology, policy::Bind::core, home.first).size());
     // More workers than there are cores near have work for others, too; interrupts alone have not.
     const bool may_be_far =
         tasks > groups_of(machine.topology, policy::Bind::core, lanes.candidates).size() &&

@@ -141,12 +141,20 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
     Matches matches;
     // A parent may come after its child in the list. Two rounds find a policy that is asked for by `parent`;
     // longer chains in the wrong order cost no more than a needless note.
+    constexpr std::size_t few = 16;
     for (unsigned round = 0; round < 2; ++round) {
         matches.processes.assign(policies.policies.size(), 0);
+        matches.pids.assign(policies.policies.size(), {});
+        matches.units.assign(policies.policies.size(), {});
         for (const auto* process : processes) {
             const auto policy = matcher.match(*process, ancestors);
             if (!policy) continue;
             ++matches.processes[*policy];
+            if (matches.pids[*policy].size() < few) {
+                matches.pids[*policy].push_back(process->id().tid);
+                for (auto& unit : unit_names(*process))
+                    matches.units[*policy].insert(std::move(unit));
+            }
             ancestors.set_policy(process->id().tid, *policy);
         }
     }
@@ -158,9 +166,10 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
                 {.severity = policy::Severity::note,
                  .at = policy.at,
                  .length = 1,
-                 .message = policy.exclusive ? "no process is matched by this policy now, and all others are "
-                                               "kept off its CPUs all the same (exclusive: true)"
-                                             : "no process is matched by this policy now",
+                 .message = policy.exclusive == policy::Exclusive::always
+                                ? "no process is matched by this policy now, and all others are "
+                                  "kept off its CPUs all the same (exclusive: always)"
+                                : "no process is matched by this policy now",
                  .hint = doctor.hint(policy),
                  .source_line = {}});
     }

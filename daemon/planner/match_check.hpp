@@ -6,6 +6,7 @@
 #include "policy/policy.hpp"
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ struct KnownNames {
 
 /// What policies match now.
 struct Matches {
-    std::vector<std::size_t> processes;    ///< how many, in the set's order
-    std::vector<policy::Diagnostic> notes; ///< of policies that match none
+    std::vector<std::size_t> processes;       ///< how many, in the set's order
+    std::vector<std::vector<int>> pids;       ///< the first few of these
+    std::vector<std::set<std::string>> units; ///< of these
+    std::vector<policy::Diagnostic> notes;    ///< of policies that match none
 };
 
 /// Matches processes against policies. A policy that matches none gets a note, with a hint where another

@@ -147,7 +147,7 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
         // A rule that states no CPUs, or none that are here, gets the policy's.
         if (!allowed || !rule.placement.cpus)
             allowed = resolved.allowed;
-        else if (!policy.exclusive)
+        else if (policy.exclusive == policy::Exclusive::no)
             leave_out_claimed(run, policy, rule.placement,
                               fmt::format("thread rule {}: ", resolved.distributions.size()), *allowed);
         if (allowed->empty()) allowed = resolved.allowed;
@@ -173,7 +173,7 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     if (allowed->empty()) return;
     resolved.allowed = std::move(*allowed);
     resolved.active = true;
-    if (!policy.exclusive || run.released.contains(policy.name)) return;
+    if (policy.exclusive == policy::Exclusive::no || run.released.contains(policy.name)) return;
     run.result.claimed |= resolved.allowed;
     run.result.claims.push_back({policy.name, resolved.allowed});
 }
@@ -203,6 +203,46 @@ std::vector<Weight> core_loads(const topology::Topology& topology, const CpuLoad
 
 Weight busiest(const Placements& placements) {
     return placements.cores.empty() ? 0 : placements.cores.front();
+}
+
+/// The interrupts that a policy names, by number dealt out over its cores. Those of NICs come first: one
+/// whose queue some policy has placed stays there.
+void add_named_irqs(Run& run, const ResolvedPolicy& resolved) {
+    const Policy& policy = *resolved.policy;
+    if (policy.irqs.empty() || policy.model == policy::Model::none) return;
+    const auto is_named = [&](const std::string& name) {
+        return std::ranges::any_of(policy.irqs, [&](const auto& pattern) { return pattern.matches(name); });
+    };
+    const auto cores = groups_of(run.machine.topology, policy::Bind::core, resolved.allowed);
+    std::vector<const irq::Irq*> lines;
+    for (const auto& line : run.machine.irqs.irqs)
+        if (!line.actions.empty() && line.requested && line.writable &&
+            (std::ranges::any_of(line.actions, is_named) || (!line.pci.empty() && is_named(line.pci))))
+            lines.push_back(&line);
+    std::ranges::sort(lines, {}, &irq::Irq::number);
+    if (lines.empty())
+        run.result.problems.push_back(
+            {policy.name, "irqs", "no interrupt has such a name now", "affinityctl irqs"});
+    std::size_t next = 0;
+    for (const auto* line : lines) {
+        const auto placed = std::ranges::find_if(run.result.queues, [&](const QueueTarget& target) {
+            const auto* irq = std::get_if<IrqMask>(&target.subject);
+            return irq != nullptr && irq->irq == line->number;
+        });
+        if (placed != run.result.queues.end()) {
+            if (placed->policy != policy.name)
+                run.result.problems.push_back({policy.name, fmt::format("IRQ {}", line->number),
+                                               "it is already placed by policy " + placed->policy,
+                                               "leave it out of one of the two policies"});
+            continue;
+        }
+        const CpuSet wanted{cores[next++ % cores.size()].first()};
+        run.result.queues.push_back(
+            {machine::named_irq(run.machine, *line), wanted, "", policy.name, Steering::named_irq});
+        for (const int thread : line->threads)
+            run.result.threads.insert_or_assign(thread,
+                                                QueueThread{wanted, policy.name, Steering::named_irq});
+    }
 }
 
 /// No other order of such a sum could be much better.
@@ -249,7 +289,7 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     // Exclusive policies come first, so that no other is given CPUs that a later one claims.
     for (const bool exclusive : {true, false})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
-            if (policies.policies[i].exclusive == exclusive)
+            if ((policies.policies[i].exclusive != policy::Exclusive::no) == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
     std::vector<std::vector<LaneGroup>> groups(nics.size());
     const auto earlier = [&](std::size_t i) {
@@ -271,6 +311,8 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     for (const bool is_auto : {false, true})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
+    for (const auto& resolved : run.result.policies)
+        if (resolved.active) add_named_irqs(run, resolved);
     tell_of_mixed(machine.topology, load, run.result);
     settle_shared_lines(machine, run.result);
     run.result.cores = core_loads(machine.topology, load.expected);

@@ -104,6 +104,8 @@ struct Printer {
         case Steering::rfs_flows:
             return "steer: flows: packets go on to the CPU of the thread that reads them, which costs an "
                    "interrupt between CPUs where they arrive elsewhere";
+        case Steering::named_irq:
+            return "policy " + policy + ", irqs: on one of its cores";
         case Steering::accept:
             return "steer: what arrives on its worker's lane";
         }

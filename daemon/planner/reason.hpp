@@ -44,6 +44,7 @@ enum class Steering {
     rfs_queue,   ///< RFS brings packets to the lane of the task that reads
     rfs_machine, ///< the machine's flow table, where RPS is used
     rfs_flows,   ///< RFS brings packets to the lane of the task that reads, as the policy asks for
+    named_irq,   ///< no steering: an interrupt that the policy names, on one of its CPUs
     accept,      ///< a listener gets the connections that arrive on its worker's lane
 };
 

@@ -122,12 +122,13 @@ Diagnostic about_forgery(const Policy& policy) {
     const bool moves_interrupts =
         policy.model == Model::full || (policy.model == Model::irq && policy.nics_auto);
     std::string message = "any user can start a process that meets these conditions";
-    if (policy.exclusive)
+    const bool claims = policy.exclusive != Exclusive::no;
+    if (claims)
         message += ", and so keep others' tasks off the CPUs of 'exclusive'";
     else if (moves_interrupts)
         message += ", and so move interrupts that serve others, too";
-    return finding(policy.exclusive || moves_interrupts ? Severity::warning : Severity::note, policy.match_at,
-                   5, std::move(message), "add 'user', or a 'unit' that root starts");
+    return finding(claims || moves_interrupts ? Severity::warning : Severity::note, policy.match_at, 5,
+                   std::move(message), "add 'user', or a 'unit' that root starts");
 }
 
 /// Whether a program can be steered under `auto`, only its listeners say.
@@ -154,7 +155,7 @@ std::vector<Diagnostic> advice(const PolicySet& set) {
                         "N is read where it arrives, with N lanes",
                         "leave 'bind' out: the scheduler may follow packets inside the cache group "
                         "then; or leave 'steer' out"));
-        if (policy.exclusive)
+        if (policy.exclusive != Exclusive::no)
             found.push_back(finding(Severity::note, policy.at, 1,
                                     "'exclusive' is no fence: programs that set masks of their own still get "
                                     "at these CPUs",

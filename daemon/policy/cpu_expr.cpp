@@ -40,6 +40,12 @@ constexpr std::string_view known_words =
     "a CPU list like 0-3,8, or one of all, isolated, nohz_full, housekeeping, smt, nic, nic:NAME, kind:NAME, "
     "node:N, socket:N, die:N, cluster:N, llc:N, core:N";
 
+/// Words of other tools for what has another name here.
+struct Foreign {
+    std::string_view text, here;
+};
+constexpr std::array foreign_words{Foreign{"numa", "node"}, Foreign{"ccd", "llc"}, Foreign{"ccx", "llc"}};
+
 bool is_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 /// Interface names may hold nearly anything; these are the ones that cannot be taken for an operator.
 bool is_name(char c) { return is_word(c) || is_digit(c) || c == '.' || c == '@' || c == '*' || c == '?'; }
@@ -59,6 +65,8 @@ class Parser {
         skip_spaces();
         if (at_ == text_.size()) return expr;
         if (peek() == ')') return wrong(at_, 1, "this ')' closes nothing");
+        if (peek() == ':')
+            return wrong(at_, 1, "strides are not read here", "write each CPU, like 0,2,4, or ranges");
         return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
                      "expected one of & | - , or the end");
     }
@@ -122,8 +130,9 @@ class Parser {
         if (!is_word(peek())) {
             if (at_ == text_.size())
                 return wrong(at_, 1, "something is missing here", "expected " + std::string(known_words));
+            const std::string expected = "expected " + std::string(known_words);
             return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
-                         "expected " + std::string(known_words));
+                         peek() == '~' ? "write ! for all other CPUs" : expected);
         }
         while (is_word(peek()))
             ++at_;
@@ -137,7 +146,8 @@ class Parser {
                 return wrong(begin, word.size(), "'measured' is no CPU set",
                              "it stands alone, as near: measured or together: measured");
             return wrong(begin, word.size(), "'" + std::string(word) + "' is not known",
-                         "expected " + std::string(known_words));
+                         word == "N" ? "write the last CPU's number, or all others away from all: all - 0-1"
+                                     : "expected " + std::string(known_words));
         }
         ++at_;
         if (const Word* group = find_word(group_words, word)) {
@@ -147,8 +157,11 @@ class Parser {
         }
         if (word == "nic") return named(Op::nic, begin, "interface name");
         if (word == "kind") return named(Op::kind, begin, "kind of core");
+        const auto foreign = std::ranges::find(foreign_words, word, &Foreign::text);
         return wrong(begin, word.size(), "'" + std::string(word) + ":' is not known",
-                     "expected " + std::string(known_words));
+                     foreign != foreign_words.end()
+                         ? "write " + std::string(foreign->here) + ":" + std::string(text_.substr(at_))
+                         : "expected " + std::string(known_words));
     }
 
     Parsed named(Op op, std::size_t begin, const char* what) {
@@ -164,7 +177,7 @@ class Parser {
         return expr;
     }
 
-    /// "0-3,8": a comma or dash belongs to the list only if a digit follows.
+    /// "0-3,8" or "0-3 8": a comma, blank or dash belongs to the list only if a digit follows.
     Parsed numbers(Op op, std::size_t begin) {
         const std::size_t from = at_;
         CpuSet ids;
@@ -179,11 +192,18 @@ class Parser {
             if (!first || !last) return wrong(item, at_ - item, "the number is too large");
             if (*last < *first) return wrong(item, at_ - item, "the range runs backwards");
             ids |= CpuSet::range(*first, *last);
-            if (peek() != ',' || at_ + 1 >= text_.size() || !is_digit(text_[at_ + 1])) break;
-            ++at_;
+            const std::size_t end = at_;
+            if (op == Op::list) skip_spaces();
+            if (at_ == end && peek() == ',') ++at_;
+            if (at_ > end && is_digit(peek())) continue;
+            at_ = end;
+            break;
         }
         if (is_word(peek()))
-            return wrong(from, at_ + 1 - from, "a number is followed by a letter", "CPU numbers are decimal");
+            return wrong(from, at_ + 1 - from, "a number is followed by a letter",
+                         peek() == 'x' || peek() == 'X'
+                             ? "masks are not read here: write CPU numbers, like 0-3"
+                             : "CPU numbers are decimal");
         auto expr = leaf(op, begin);
         expr.ids = std::move(ids);
         return expr;

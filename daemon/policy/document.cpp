@@ -66,7 +66,7 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
     const bool near_nics = uses_nic(policy.placement.cpus) || uses_nic(policy.placement.near);
     switch (policy.model) {
     case Model::none:
-        for (const auto key : {"nics", "cpus", "near", "smt", "separate", "steering", "means"})
+        for (const auto key : {"nics", "irqs", "cpus", "near", "smt", "separate", "steering", "means"})
             unused(key, "none");
         for (const auto key : for_tasks)
             unused(key, "none");
@@ -87,7 +87,7 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
 }
 
 void check_together(const Fields& fields, const Policy& policy, Report& report) {
-    if (policy.everything_else && policy.exclusive)
+    if (policy.everything_else && policy.exclusive != Exclusive::no)
         report.error(
             *fields.find("exclusive")->name,
             "'exclusive' with 'default: true': it would keep everything that has a policy off these CPUs");
@@ -124,8 +124,8 @@ void read_selector(const Fields& fields, const Node& root, Policy& policy, Repor
     if (entry == nullptr) {
         for (std::size_t at = 0; at < root.items.size(); at += 2)
             if (root.items[at].text == "match") return; // there, but without a value: reported
-        if (policy.model == Model::irq && fields.find("nics") != nullptr && !policy.nics_auto)
-            policy.match.op = Selector::Op::any; // of nothing: named NICs need no process
+        if (policy.model == Model::irq && policy.names_interrupts())
+            policy.match.op = Selector::Op::any; // of nothing: named interrupts need no process
         else if (!policy.everything_else)
             report.add(Severity::error, root.line, root.column, 1,
                        "'match' is missing: the policy would be for every process",
@@ -159,6 +159,10 @@ Policy read_document(const Node& root, Report& report) {
     set_boolean(fields, "default", policy.everything_else, report);
     set_choice(fields, "affinity", policy.model, report);
     read_nics(fields, policy, report);
+    if (const auto* entry = fields.find("irqs")) {
+        policy.irqs = read_patterns(*entry, report);
+        policy.irqs_at = report.at(*entry->value);
+    }
     read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
     set_choice(fields, "together", policy.together, report);
@@ -168,7 +172,7 @@ Policy read_document(const Node& root, Report& report) {
         policy.threads = read_threads(*entry, policy.placement, report);
     if (const auto* entry = fields.find("allow_join")) policy.allow_join = read_slots(*entry, report);
     check_slots(fields.find("allow_join"), policy, report);
-    set_boolean(fields, "exclusive", policy.exclusive, report);
+    set_choice(fields, "exclusive", policy.exclusive, report);
     set_boolean(fields, "separate", policy.separate, report);
     set_boolean(fields, "steering", policy.steering, report);
     set_choice(fields, "steer", policy.steer, report);

@@ -96,4 +96,28 @@ Result<std::vector<Document>> read_folders(const std::vector<std::string>& folde
     return documents;
 }
 
+namespace {
+
+void resolve_programs(Selector& selector) {
+    for (auto& child : selector.children)
+        resolve_programs(child);
+    auto& patterns = selector.condition.patterns;
+    if (selector.op != Selector::Op::test || selector.condition.field != Condition::Field::exe) return;
+    for (std::size_t i = patterns.size(); i-- > 0;) {
+        if (!patterns[i].is_literal()) continue;
+        std::error_code code;
+        const auto found = fs::canonical(patterns[i].text(), code).string();
+        if (code || found == patterns[i].text() || found.find_first_of("*?[\\") != std::string::npos)
+            continue;
+        if (auto pattern = Pattern::parse(found)) patterns.push_back(std::move(*pattern));
+    }
+}
+
+} // namespace
+
+void resolve_programs(PolicySet& policies) {
+    for (auto& policy : policies.policies)
+        resolve_programs(policy.match);
+}
+
 } // namespace affinityd::policy

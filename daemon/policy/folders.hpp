@@ -26,4 +26,8 @@ namespace affinityd::policy {
 /// There is no such file, and no link of that name either.
 [[nodiscard]] bool is_removed(const std::string& path);
 
+/// A process's program has no links in its path: where an `exe` is a path through links, the file that it
+/// leads to on this machine now matches, too. Not for recorded machines.
+void resolve_programs(PolicySet& policies);
+
 } // namespace affinityd::policy

@@ -22,6 +22,7 @@ constexpr std::array<V, 2> stops{"restore", "keep"};
 constexpr std::array<V, 2> ways{"affinity", "cpuset"};
 constexpr std::array<V, 5> steers{"none", "auto", "accept", "tasks", "flows"};
 constexpr std::array<V, 2> memories{"stay", "follow"};
+constexpr std::array<V, 3> exclusives{"false", "true", "always"};
 
 // clang-format off
 constexpr std::array keys{
@@ -29,9 +30,10 @@ constexpr std::array keys{
     Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "What the policy is for, shown by affinityctl."},
     Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "true: for tasks that no other policy wants; asked last whatever its priority."},
-    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
+    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Who is placed: nobody, the interrupts of the NICs, the tasks, or both, each task with the interrupts it is served by."},
     Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use. A bond, VLAN or bridge stands for the devices under it; a port of a guest or container only for itself, and only if it is named in full."},
+    Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "Other interrupts that belong to the policy, by the name of a handler (/proc/interrupts) or by PCI function. They are dealt out over the cores of cpus."},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that may be used."},
     Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first. measured: those closest to the policy's other tasks, by measured latency."},
     Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "How tasks are dealt out: one after the other over the groups of this level."},
@@ -40,7 +42,7 @@ constexpr std::array keys{
     Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level. measured: on the free CPUs closest to each other, by measured latency."},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
     Key{Level::top, "allow_join", Type::slots, {}, "nobody may", "", "arrivals", "The slots into which threads of these processes may put themselves (libaffinity(3)): those that thread rules name, and arrivals, which is wherever the packets of a socket arrive."},
-    Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
+    Key{Level::top, "exclusive", Type::choice, exclusives, "false", "", "true", "true: every other task is kept off these CPUs while a program of the policy runs. always: also while none does."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
     Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "false: of the NICs only the interrupts are placed; XPS, RPS and RFS stay as they are."},
     Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "Under affinity: full, how connections come to the worker on whose lane their packets arrive. accept: of the listeners of one address (SO_REUSEPORT), each gets the connections that arrive on its worker's lane. auto: accept where workers have listeners of their own, else none. tasks: a process or thread that serves a connection goes to the lane where its packets arrive. flows: packets go on to the lane of the thread that reads them (RFS). none: as the kernel and the program deal them out."},
@@ -100,6 +102,7 @@ constexpr std::array aliases{
     Alias{Level::top, "queues", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
     Alias{Level::top, "channels", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
     Alias{Level::top, "irq", "write 'affinity: irq'"},
+    Alias{Level::top, "interrupts", "that is 'irqs' here"},
     Alias{Level::match, "name", "the name of a process is 'comm'"},
     Alias{Level::match, "process", "the name of a process is 'comm'"},
     Alias{Level::match, "pid", "policies go by what a process is; numbers are reused"},

@@ -25,6 +25,7 @@ enum class Prior { replace, keep };        ///< what happens to a mask that a ta
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
 enum class Memory { stay, follow };
+enum class Exclusive { no, yes, always }; ///< yes: while a program of the policy runs
 /// How connections come to the worker on whose lane their packets arrive.
 enum class Steer {
     none,
@@ -114,6 +115,8 @@ struct PolicyNics {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
+    std::vector<Pattern> irqs; ///< other interrupts, by handler or PCI function
+    Position irqs_at;
     bool steering = true;           ///< their maps of XPS, RPS and RFS are set, too
     Steer steer = Steer::automatic; ///< only `full` steers
 };
@@ -140,8 +143,10 @@ struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
     std::vector<ThreadRule> threads;
     /// Slots that threads may put themselves into: of `threads`, or `arrivals_slot`.
     std::vector<std::string> allow_join;
-    bool exclusive = false; ///< every other task is kept off these CPUs
-    bool separate = false;  ///< interrupts off the worker's core, but in its cache group
+    Exclusive exclusive = Exclusive::no; ///< every other task is kept off these CPUs
+    bool separate = false;               ///< interrupts off the worker's core, but in its cache group
+    /// It is for interrupts that it names, whether or not a process matches.
+    [[nodiscard]] bool names_interrupts() const { return !nics_auto || !irqs.empty(); }
 };
 
 /// Later files override earlier ones of the same name; this is what was overridden.

@@ -132,14 +132,15 @@ std::string to_yaml(const Policy& policy) {
     if (!policy.match.children.empty()) text += "match: " + to_yaml(policy.match) + "\n";
     text += fmt::format("affinity: {}\n", word("affinity", policy.model));
     text += fmt::format("nics: {}\n", policy.nics_auto ? "auto" : patterns(policy.nics));
+    if (!policy.irqs.empty()) text += fmt::format("irqs: {}\n", patterns(policy.irqs));
     text += placement(policy.placement, "");
     text += fmt::format("together: {}\n", word("together", policy.together));
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)
         text += rule_text(rule, policy.placement);
     if (!policy.allow_join.empty()) text += fmt::format("allow_join: {}\n", list(policy.allow_join, quote));
-    text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
-                        policy.steering);
+    text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", word("exclusive", policy.exclusive),
+                        policy.separate, policy.steering);
     text += fmt::format("steer: {}\n", word("steer", policy.steer));
     text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
     text +=

@@ -36,6 +36,19 @@ Json condition_list(const Key& key) {
     return {{"anyOf", Json::array({single, Json{{"type", "array"}, {"items", one}, {"minItems", 1}}})}};
 }
 
+/// A word as YAML reads it.
+Json word(std::string_view text) {
+    if (text == "true" || text == "false") return text == "true";
+    return text;
+}
+
+Json words(std::span<const std::string_view> texts) {
+    auto list = Json::array();
+    for (const auto text : texts)
+        list.push_back(word(text));
+    return list;
+}
+
 Json type_of(const Key& key) {
     switch (key.type) {
     case Type::version:
@@ -47,7 +60,7 @@ Json type_of(const Key& key) {
     case Type::text:
         return {{"type", Json::array({"string", "number", "boolean"})}, {"maxLength", 4096}};
     case Type::choice:
-        return {{"enum", Json(key.values)}};
+        return {{"enum", words(key.values)}};
     case Type::cpus:
     case Type::near: // "measured" is a text like the others
         return number_or_text(0, 1'048'575, "^.*[^ ].*$");
@@ -86,7 +99,7 @@ Json object(Level level) {
         // Draft 7 ignores what is beside a reference; people read the description all the same.
         schema["description"] = key.meaning;
         if (key.type == Type::boolean) schema["default"] = key.standard == "true";
-        if (key.type == Type::choice && level == Level::top) schema["default"] = key.standard;
+        if (key.type == Type::choice && level == Level::top) schema["default"] = word(key.standard);
         properties[std::string(key.name)] = std::move(schema);
     }
     return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
@@ -105,8 +118,10 @@ std::string json_schema() {
     };
     Json named_nics{{"required", Json::array({"nics"})},
                     {"properties", {{"nics", {{"not", {{"const", "auto"}}}}}}}};
+    const Json named_irqs{{"required", Json::array({"irqs"})}};
     schema["anyOf"] = Json::array({Json{{"required", Json::array({"match"})}}, holds("default", true),
-                                   Json{{"allOf", Json::array({holds("affinity", "irq"), named_nics})}}});
+                                   Json{{"allOf", Json::array({holds("affinity", "irq"), named_nics})}},
+                                   Json{{"allOf", Json::array({holds("affinity", "irq"), named_irqs})}}});
     Json conditions = object(Level::match);
     Json thread = object(Level::thread);
     conditions["minProperties"] = 1;

@@ -38,7 +38,7 @@ class Checker {
         std::unordered_map<std::string, const Policy*> taken;
         const Policy* everything = nullptr;
         for (const auto& policy : set_.policies) {
-            if (policy.model == Model::irq && !policy.nics_auto) continue; // its NICs are what it is for
+            if (policy.model == Model::irq && policy.names_interrupts()) continue; // they are what it is for
             if (everything != nullptr) {
                 shadowed(policy, *everything);
                 continue;

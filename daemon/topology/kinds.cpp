@@ -19,7 +19,11 @@ std::vector<Kind> by_core_type(const host::Root& root, const Topology& topology)
     const CpuSet efficiency =
         root.sys().cpu_list("devices/cpu_atom/cpus").value_or(CpuSet{}) & topology.online;
     if (performance.empty() || efficiency.empty()) return {};
-    return {{"performance", 0, performance}, {"efficiency", 1, efficiency}};
+    std::vector<Kind> kinds{{"performance", 0, performance}, {"efficiency", 1, efficiency}};
+    // Arrow Lake-H and later, since Linux 6.13; earlier kernels have these among the atoms.
+    CpuSet lowpower = root.sys().cpu_list("devices/cpu_lowpower/cpus").value_or(CpuSet{}) & topology.online;
+    if (!lowpower.empty()) kinds.push_back({"lowpower", 2, std::move(lowpower)});
+    return kinds;
 }
 
 /// Kinds from the strongest to the weakest; none if there is only one.

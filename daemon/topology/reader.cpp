@@ -139,7 +139,7 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     topology.possible = masks.possible | masks.online;
     topology.offline = masks.present - masks.online;
     if (topology.online.empty()) return fail("no CPU is online there", "devices/system/cpu");
-    topology.isolated = cpu->cpu_list("isolated").value_or(CpuSet{}) & topology.online;
+    topology.isolated = read_isolated(root) & topology.online;
     topology.nohz_full = cpu->cpu_list("nohz_full").value_or(CpuSet{}) & topology.online;
     topology.housekeeping = topology.online - topology.isolated - topology.nohz_full;
     if (topology.housekeeping.empty()) topology.housekeeping = topology.online;
@@ -152,6 +152,12 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     }
     topology.kinds = read_kinds(root, topology);
     return topology;
+}
+
+CpuSet read_isolated(const host::Root& root) {
+    const auto at_boot = root.sys().cpu_list("devices/system/cpu/isolated");
+    const auto by_partitions = root.sys().cpu_list("fs/cgroup/cpuset.cpus.isolated");
+    return at_boot.value_or(CpuSet{}) | by_partitions.value_or(CpuSet{});
 }
 
 std::optional<CpuSet> read_online(const host::Root& root) {

@@ -22,6 +22,10 @@ enum class Detail {
 /// Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
 [[nodiscard]] Result<Topology> read_topology(const host::Root& root, Detail detail = Detail::all);
 
+/// CPUs set apart at boot (isolcpus=domain), and those that cpuset partitions isolate now, which no kernel
+/// adds to the first. Source: Documentation/admin-guide/cgroup-v2.rst.
+[[nodiscard]] CpuSet read_isolated(const host::Root& root);
+
 /// CPUs that are online now: /sys/devices/system/cpu/online alone. No value: it cannot be read.
 [[nodiscard]] std::optional<CpuSet> read_online(const host::Root& root);
 

@@ -45,7 +45,8 @@ struct Kind {
 /// Sets of CPUs that the kernel itself names.
 struct CpuMasks {
     CpuSet possible, present, online, offline; ///< offline: present and not online
-    CpuSet isolated, nohz_full;                ///< isolcpus=domain / nohz_full=, cut to online
+    CpuSet isolated;                           ///< by isolcpus=domain or a cpuset partition, cut to online
+    CpuSet nohz_full;                          ///< nohz_full=, cut to online
     CpuSet housekeeping; ///< online - isolated - nohz_full; all online ones if none is left
 };
 

@@ -112,12 +112,11 @@ TEST(CheckOnMachine, TwoClaimsToOneCpuAreAnError) {
     const policy::Document first{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\nexclusive: true\n"};
     EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 2-3\nexclusive: true\n"}}),
               "b.yaml:3:7: error: CPU 2 cannot be exclusive: 'a' claims it too\n");
-    EXPECT_EQ(
-        found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 1-2\n"}}),
-        "b.yaml:3:7: error: no CPU is left: 'a' claims CPUs 1-2 with 'exclusive: true' (a.yaml:3:7) (name "
-        "others, too, or leave out 'exclusive' there)\n");
+    EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 1-2\n"}}),
+              "b.yaml:3:7: error: no CPU is left: 'a' claims CPUs 1-2 with 'exclusive' (a.yaml:3:7) (name "
+              "others, too, or leave out 'exclusive' there)\n");
     EXPECT_EQ(found("cpus: all\nexclusive: true"),
-              "a.yaml:3:7: warning: 'exclusive' on every online CPU leaves none to anybody else\n");
+              "a.yaml:3:7: error: 'exclusive' on every online CPU leaves none to all other programs\n");
 }
 
 TEST(CheckOnMachine, CpusThatAnotherPolicyClaimsAreTold) {
@@ -125,14 +124,14 @@ TEST(CheckOnMachine, CpusThatAnotherPolicyClaimsAreTold) {
     for (const char* name : {"a.yaml", "z.yaml"}) // the claim is met first, wherever it stands
         EXPECT_EQ(found({claim, {name, "version: 1\nmatch: {comm: b}\ncpus: 2-3\n"}}),
                   name + std::string(":3:7: warning: not all of these CPUs are used: 'm' claims CPU 2 with "
-                                     "'exclusive: true' (m.yaml:3:7) (its tasks get CPU 3)\n"));
+                                     "'exclusive' (m.yaml:3:7) (its tasks get CPU 3)\n"));
     EXPECT_EQ(
         found({claim,
                {"a.yaml", "version: 1\nmatch: {comm: b}\ncpus: 3-4\n"
                           "threads: [{name: x, cpus: 1-2}, {name: y, cpus: 2-4}]\n"}}),
-        "a.yaml:4:27: warning: no CPU is left to this thread rule: 'm' claims CPUs 1-2 with 'exclusive: "
-        "true' (m.yaml:3:7) (its threads get the CPUs of the policy)\n"
-        "a.yaml:4:49: warning: not all of these CPUs are used: 'm' claims CPU 2 with 'exclusive: true' "
+        "a.yaml:4:27: warning: no CPU is left to this thread rule: 'm' claims CPUs 1-2 with 'exclusive' "
+        "(m.yaml:3:7) (its threads get the CPUs of the policy)\n"
+        "a.yaml:4:49: warning: not all of these CPUs are used: 'm' claims CPU 2 with 'exclusive' "
         "(m.yaml:3:7) (its tasks get CPUs 3-4)\n");
     EXPECT_EQ(found({claim, {"a.yaml", "version: 1\nmatch: {comm: b}\n"}}), "")
         << "it names none of them, and gets what is left";
@@ -163,10 +162,10 @@ TEST(CheckMatches, PoliciesThatMatchNoProcessGetANote) {
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_EQ(policy::to_string(notes[0]), "b.yaml:1:1: note: no process is matched by this policy now");
     EXPECT_EQ(planner::check_matches(set, {}).notes.size(), 3U);
-    const auto claim = set_of({{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1\nexclusive: true\n"}});
+    const auto claim = set_of({{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1\nexclusive: always\n"}});
     EXPECT_EQ(policy::to_string(planner::check_matches(claim, {}).notes.at(0)),
               "a.yaml:1:1: note: no process is matched by this policy now, and all others are kept off its "
-              "CPUs all the same (exclusive: true)");
+              "CPUs all the same (exclusive: always)");
 }
 
 inventory::PlainFacts nginx_of_root() {

@@ -67,7 +67,7 @@ Tenant tenant_of(const planner::ResolvedPolicy& resolved, const planner::Placeme
     Tenant tenant{.policy = resolved.policy->name,
                   .model = std::string(to_string(resolved.policy->model)),
                   .cpus = resolved.allowed,
-                  .exclusive = resolved.policy->exclusive,
+                  .exclusive = resolved.policy->exclusive != affinityd::policy::Exclusive::no,
                   .pins = {},
                   .summary = {}};
     if (!resolved.active) return tenant;

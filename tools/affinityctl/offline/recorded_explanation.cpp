@@ -113,16 +113,17 @@ json recorded_state(const StillMachine& still) {
 
 affinityd::Result<json> explain_recorded(StillMachine& still, const std::string& subject) {
     json queues = json::array();
+    const auto* nic = still.machine().nic(subject);
     for (const auto& target : still.placements().queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
         const bool is_irq =
             irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
-        if (target.nic == subject || is_irq) queues.push_back(explain_queue(still, target));
+        if ((nic != nullptr && target.nic == nic->name) || is_irq)
+            queues.push_back(explain_queue(still, target));
     }
     const auto line =
         subject.starts_with("irq:") ? affinityd::parse_number<unsigned>(subject.substr(4)) : std::nullopt;
-    const bool is_there =
-        still.machine().nic(subject) != nullptr || (line && still.machine().irqs.find(*line) != nullptr);
+    const bool is_there = nic != nullptr || (line && still.machine().irqs.find(*line) != nullptr);
     if (!queues.empty() || is_there) return json{{"subject", subject}, {"queues", std::move(queues)}};
     if (subject.starts_with("irq:"))
         return affinityd::fail("there is no interrupt of this number in the recording", subject);

@@ -71,7 +71,15 @@ Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& polici
     if (auto done = still->read_processes(); !done) return std::unexpected(done.error());
     for (const auto& policy : policies.policies)
         still->nics_.push_back(planner::policy_nics(policy, still->machine_, {}));
-    still->placements_ = planner::compile(policies, still->machine_, still->usage());
+    planner::Released idle;
+    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+        const auto& policy = policies.policies[i];
+        if (policy.exclusive == affinityd::policy::Exclusive::yes &&
+            policy.model != affinityd::policy::Model::irq &&
+            std::ranges::find(still->processes_, i, &SeenProcess::policy) == still->processes_.end())
+            idle.insert(policy.name);
+    }
+    still->placements_ = planner::compile(policies, still->machine_, still->usage(), nullptr, idle);
     return still;
 }
 

@@ -24,6 +24,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,32 @@ std::optional<Matches> on_processes(const policy::PolicySet& set, const affinity
     return affinityd::planner::check_matches(set, processes, read_known_names(root));
 }
 
+/// A library that programs ask for the number of CPUs, among those that the processes have mapped; "": none.
+std::string counting_library(const affinityd::host::Root& root, const std::vector<int>& pids) {
+    for (const int pid : pids) {
+        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
+        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
+            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
+    }
+    return {};
+}
+
+/// A unit's own CPUs, which the policy of its processes replaces.
+void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::string>& units, Findings& into) {
+    if (policy.prior == policy::Prior::keep || policy.model == policy::Model::irq ||
+        policy.model == policy::Model::none)
+        return;
+    for (const auto& unit : units)
+        if (const auto cpus = unit_affinity(unit); !cpus.empty())
+            into.push_back({.severity = Severity::note,
+                            .at = policy.at,
+                            .length = 1,
+                            .message = fmt::format(
+                                "{} has CPUAffinity={} of its own, which this policy replaces", unit, cpus),
+                            .hint = "remove it there, or write prior: keep",
+                            .source_line = {}});
+}
+
 /// What the machine adds.
 struct Here {
     Findings findings;
@@ -73,7 +100,16 @@ Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
     if (!topology) return std::unexpected(topology.error());
     const auto nics = affinityd::netdev::read_nics(*root);
     if (!nics) return std::unexpected(nics.error());
-    Here here{affinityd::planner::check_on_machine(set, *topology, *nics), on_processes(set, *root)};
+    Here here{{}, on_processes(set, *root)};
+    affinityd::planner::CheckedHere known;
+    for (std::size_t i = 0; here.matches && i < set.policies.size(); ++i) {
+        const auto& one = set.policies[i];
+        if (auto library = counting_library(*root, here.matches->pids[i]); !library.empty())
+            known.counting.emplace(one.name, std::move(library));
+        if (root->is_live()) tell_of_unit_affinity(one, here.matches->units[i], here.findings);
+    }
+    std::ranges::move(affinityd::planner::check_on_machine(set, *topology, *nics, known),
+                      std::back_inserter(here.findings));
     if (here.matches) std::ranges::move(here.matches->notes, std::back_inserter(here.findings));
     return here;
 }
@@ -118,6 +154,7 @@ int check(const CheckOptions& options, const Globals& globals) {
     auto result = policy::read_policies(*documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
     std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
+    if (!globals.is_recorded()) policy::resolve_programs(result.set);
     auto here = on_machine(result.set, globals.root);
     if (!here) return complain(here.error());
     std::ranges::move(here->findings, std::back_inserter(findings));

@@ -37,7 +37,8 @@ int nics(const NicsOptions& options, const Globals& globals) {
     auto list = json::array();
     // A name may hold what has a meaning in patterns.
     const auto is_meant = [](const std::string& asked, const Nic& nic) {
-        return asked == nic.name || affinityd::glob_match(asked, nic.name);
+        return nic.is_called(
+            [&](std::string_view name) { return asked == name || affinityd::glob_match(asked, name); });
     };
     for (const auto& nic : machine->nics)
         if (options.names.empty() ||

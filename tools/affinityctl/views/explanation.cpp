@@ -107,7 +107,7 @@ std::string queues_text(const json& answer, bool color) {
     if (answer.contains("note"))
         return printable(text_of(answer, "subject")) + ": " + printable(text_of(answer, "note")) + "\n";
     if (table.empty())
-        return "no policy places the queues of " + printable(text_of(answer, "subject")) + "\n";
+        return "no policy places the interrupts of " + printable(text_of(answer, "subject")) + "\n";
     return table.to_string(color);
 }
 
