@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/classify.hpp"
 
-#include "irq/gve.hpp"
-#include "irq/label.hpp"
+#include "irq/labels.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,22 +12,21 @@ namespace affinityd::irq {
 
 namespace {
 
-using Claim = LabelPattern::Claim;
-
 struct Draft {
     Line line;
     const LabelPattern* pattern = nullptr;
 };
 
-bool is_data(Kind kind) {
-    return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown;
-}
-bool is_bare(const Draft& draft) { return draft.pattern != nullptr && draft.pattern->pattern == "{nic}"; }
-bool is_plain_number(const Draft& draft) {
-    return draft.pattern != nullptr && draft.pattern->pattern == "{nic}-{q}";
+void take(Draft& draft, LabelMatch match) {
+    draft.pattern = match.pattern;
+    draft.line.label = std::move(match.label);
+    draft.line.label.sub_function = match.pattern->sub_function;
+    draft.line.known = true;
+    if (draft.line.label.device == "eth%d") draft.line.label.device.clear(); // it had no name yet
 }
 
-std::vector<Draft> draft_lines(std::span<const Irq* const> lines, const std::vector<std::string>& names) {
+std::vector<Draft> draft_lines(std::span<const Irq* const> lines, const LabelTable& table,
+                               const std::vector<std::string>& names) {
     std::vector<Draft> drafts;
     for (const Irq* irq : lines) {
         const auto first = drafts.size();
@@ -38,10 +36,7 @@ std::vector<Draft> draft_lines(std::span<const Irq* const> lines, const std::vec
                                     [&](const Draft& draft) { return draft.line.action == action; });
             if (seen) continue; // "eth0, eth0": a wake-up handler beside the real one
             Draft draft{{irq->number, action, {}, irq->actions.size() > 1}, nullptr};
-            if (auto match = match_label(action, names)) {
-                draft.pattern = match->pattern;
-                draft.line.label = std::move(match->label);
-            }
+            if (auto match = table.match(action, names)) take(draft, std::move(*match));
             if (draft.line.label.pci.empty() && draft.line.label.is_nic) draft.line.label.pci = irq->pci;
             drafts.push_back(std::move(draft));
         }
@@ -68,33 +63,50 @@ void inherit_function(std::vector<Draft>& drafts) {
     }
 }
 
-/// Fills in the interface's name where the device tree knows what the label only gives as PCI or virtio name.
-void apply_known(std::vector<Draft>& drafts, std::span<const Device> known) {
-    for (auto& [line, pattern] : drafts) {
-        auto& label = line.label;
-        const Device* owner = nullptr;
-        unsigned owners = 0;
-        for (const auto& device : known) {
-            const bool named = !label.device.empty() && label.device == device.name;
-            const bool by_name = (!label.virtio.empty() && label.virtio == device.virtio) ||
-                                 (!label.pci.empty() && label.pci == device.pci) ||
-                                 (!label.platform.empty() && label.platform == device.platform);
-            const bool by_number =
-                label.device.empty() && pattern != nullptr && std::ranges::count(device.irqs, line.irq) > 0;
-            if (!named && !by_name && !by_number) continue;
-            if (named || owner == nullptr) owner = &device;
-            ++owners;
-            if (named) {
-                owners = 1;
-                break;
-            }
+/// The interface that a line belongs to by the device tree; null: none. `is_only`: it has no other either.
+const Device* find_owner(const Draft& draft, std::span<const Device> known, bool& is_only) {
+    const auto& label = draft.line.label;
+    const Device* owner = nullptr;
+    unsigned owners = 0;
+    for (const auto& device : known) {
+        if (!label.device.empty() && label.device == device.name) {
+            is_only = true;
+            return &device;
         }
+        if (draft.pattern != nullptr && label.sub_function != device.sub_function) continue;
+        const bool by_name = (!label.virtio.empty() && label.virtio == device.virtio) ||
+                             (!label.pci.empty() && label.pci == device.pci) ||
+                             (!label.platform.empty() && label.platform == device.platform);
+        const bool by_number = label.device.empty() && std::ranges::count(device.irqs, draft.line.irq) > 0;
+        if (!by_name && !by_number) continue;
+        if (owner == nullptr) owner = &device;
+        ++owners;
+    }
+    is_only = owners == 1;
+    return owner;
+}
+
+/// Adds what the device tree knows: the interface's name where the label only has the device's, the driver,
+/// and with it the forms that are this driver's only.
+void apply_known(std::vector<Draft>& drafts, std::span<const Device> known, const LabelTable& table,
+                 const std::vector<std::string>& names) {
+    for (auto& draft : drafts) {
+        bool is_only = false;
+        const auto* owner = find_owner(draft, known, is_only);
         if (owner == nullptr) continue;
-        if (!label.is_nic && pattern != nullptr) { // virtio: the device tree says that it is a NIC
+        if (!owner->driver.empty() && draft.pattern != nullptr)
+            if (auto match = table.match(draft.line.action, names, owner->driver);
+                match && match->pattern->only) {
+                auto pci = std::move(draft.line.label.pci);
+                take(draft, std::move(*match));
+                if (draft.line.label.pci.empty()) draft.line.label.pci = std::move(pci);
+            }
+        auto& label = draft.line.label;
+        if (!label.is_nic) { // virtio: the device tree says that it is a NIC; or a label that no form fits
             label.is_nic = true;
-            label.kind = pattern->kind;
+            label.kind = draft.pattern == nullptr ? Kind::data_unknown : draft.pattern->kind;
         }
-        if (label.device.empty() && owners == 1) label.device = owner->name;
+        if (label.device.empty() && is_only) label.device = owner->name;
         if (!owner->driver.empty()) label.driver = owner->driver;
     }
 }
@@ -105,7 +117,7 @@ void claim_virtio(std::vector<Draft>& drafts) {
     for (const auto& draft : drafts)
         if (draft.line.label.is_nic && !draft.line.label.virtio.empty()) nics.insert(draft.line.label.virtio);
     for (auto& [line, pattern] : drafts) {
-        if (pattern == nullptr || pattern->claim != Claim::if_nic || line.label.is_nic) continue;
+        if (pattern == nullptr || pattern->is_sure || line.label.is_nic) continue;
         if (nics.contains(line.label.virtio)) {
             line.label.is_nic = true;
             line.label.kind = pattern->kind;
@@ -118,94 +130,117 @@ void claim_virtio(std::vector<Draft>& drafts) {
 /// All lines of one interface (or of one device, where the label holds no interface), to be seen together.
 using Group = std::vector<Draft*>;
 
-/// Of a bare name and queue vectors beside it, the bare one is link, mailbox or "other".
-void settle_bare(const Group& group) {
-    const bool has_queues = std::ranges::any_of(group, [](const Draft* draft) {
-        return !is_bare(*draft) && is_data(draft->line.label.kind) && draft->pattern != nullptr;
-    });
-    if (!has_queues) return;
-    for (auto* draft : group)
-        if (is_bare(*draft)) draft->line.label.kind = Kind::control;
+/// A line that may be the only one of its device is a control line beside others, or is for both directions
+/// without them.
+void settle_alone(const Group& group) {
+    std::set<const LabelPattern*> forms;
+    for (const auto* draft : group)
+        if (draft->pattern != nullptr && draft->pattern->alone) forms.insert(draft->pattern);
+    for (const auto* form : forms) {
+        const bool has_others = std::ranges::any_of(group, [&](const Draft* draft) {
+            return draft->pattern != form && is_data(draft->line.label.kind);
+        });
+        for (auto* draft : group)
+            if (draft->pattern == form && !has_others) draft->line.label.kind = *form->alone;
+    }
 }
 
-/// "eth0:mac" is the only line of a stmmac without queue vectors.
-void settle_stmmac(const Group& group) {
-    if (std::ranges::any_of(group, [](const Draft* draft) { return is_data(draft->line.label.kind); }))
-        return;
-    for (auto* draft : group)
-        if (draft->pattern != nullptr && draft->pattern->pattern == "{if}:mac")
-            draft->line.label.kind = Kind::txrx;
-}
-
-/// tg3: vector 0 is transmit ring 0 and the link; receive rings are numbered from vector 1, the kernel's
-/// queues from 0.
-void settle_tg3(const Group& group) {
-    const auto& driver = group.front()->line.label.driver;
-    unsigned receive = 0;
-    unsigned transmit = 0;
-    unsigned lowest = 0xffff;
-    bool other = false;
-    for (const auto* draft : group) {
-        const auto& label = draft->line.label;
-        const bool rx = label.kind == Kind::rx && label.queue;
-        const bool both = label.kind == Kind::txrx && label.queue && !is_plain_number(*draft);
-        if (rx || both) {
+/// Labels of drivers that do not number queues from 0. Without the driver's name: rx-1, rx-2 ... with no
+/// rx-0, and one line beside them.
+void settle_first(const Group& group) {
+    unsigned receive = 0, lowest = 0xffff;
+    for (const auto* draft : group)
+        if (const auto& label = draft->line.label; label.kind == Kind::rx && label.queue) {
             ++receive;
             lowest = std::min(lowest, *label.queue);
-        } else if (label.kind == Kind::tx) {
-            ++transmit;
-        } else if (!(is_plain_number(*draft) && label.queue == 0U)) {
-            other = true;
         }
-    }
-    // Without the driver's name: rx-1, rx-2 ... with no rx-0, and one line beside them.
     const bool looks_so =
-        !other && driver.empty() && receive > 0 && lowest == 1 && receive + 1 == group.size();
-    if (driver != "tg3" && !looks_so) return;
+        group.front()->line.label.driver.empty() && lowest == 1 && receive + 1 == group.size();
     for (auto* draft : group) {
         auto& label = draft->line.label;
-        label.driver = "tg3";
-        if (is_plain_number(*draft)) {
-            label.kind = Kind::control;
-            label.queue.reset();
-        } else if (label.queue && *label.queue > 0 && label.kind == Kind::rx) {
-            label.rx_queue = *label.queue - 1;
-        } else if (label.queue && *label.queue > 0 && (label.kind == Kind::txrx || label.kind == Kind::tx)) {
-            label.tx_queue = *label.queue - 1;
-            if (label.kind == Kind::txrx) label.rx_queue = label.tx_queue;
-        }
+        const unsigned first = draft->pattern == nullptr ? 0 : draft->pattern->first;
+        const unsigned shift = first == 0 && looks_so && label.kind == Kind::rx ? 1 : first;
+        if (!label.queue || shift == 0) continue;
+        const unsigned queue = *label.queue - std::min(*label.queue, shift);
+        if (label.kind != Kind::tx) label.rx_queue = queue;
+        if (label.kind != Kind::rx) label.tx_queue = queue;
     }
 }
 
-/// "eth0-7" is a queue pair for bnx2, mlx4 and sfc, which never take more than one (and one) for each CPU;
-/// r8125 numbers up to 32 vectors and the meaning of each is not in the label.
+/// "eth0-7" is a queue pair for bnx2, mlx4 and sfc, which never take more than one (and one) for each CPU.
 void settle_plain_numbers(const Group& group, std::size_t cpu_count) {
-    const auto plain = static_cast<std::size_t>(
-        std::ranges::count_if(group, [](const Draft* draft) { return is_plain_number(*draft); }));
-    const bool unknown =
-        group.front()->line.label.driver == "r8125" || (cpu_count > 0 && plain > cpu_count + 1);
-    if (!unknown) return;
+    const auto is_plain = [](const Draft* draft) {
+        return draft->pattern != nullptr && draft->pattern->label == "{NIC}-{N}";
+    };
+    if (cpu_count == 0 || std::ranges::count_if(group, is_plain) <= std::ptrdiff_t(cpu_count) + 1) return;
     for (auto* draft : group)
-        if (is_plain_number(*draft)) draft->line.label.kind = Kind::data_unknown;
+        if (is_plain(draft)) draft->line.label.kind = Kind::data_unknown;
 }
 
-/// The pattern decides, not the driver's name in the device tree: gve calls itself "gvnic" in older kernels.
-bool is_of(const Group& group, std::string_view driver) {
-    return std::ranges::all_of(group, [&](const Draft* draft) {
-        return draft->pattern != nullptr && draft->pattern->driver == driver;
-    });
+bool is_block(const Draft* draft) {
+    return draft->pattern != nullptr && draft->pattern->is_halves && draft->line.label.queue.has_value();
 }
 
-std::vector<NumberedLabel> labels_of(const Group& group) {
-    std::vector<NumberedLabel> labels;
-    for (auto* draft : group)
-        labels.push_back({draft->line.irq, &draft->line.label});
-    return labels;
+/// One interface's blocks by ascending interrupt, and the control vector after them if it is known: with N
+/// blocks the lower half serves the transmit queues 0 .. N/2-1, the upper half the receive queues from 0 on.
+/// N is even; the control vector follows the blocks and so says N even where some are missing.
+void settle_halves(std::span<Draft* const> lines) {
+    std::optional<unsigned> first; ///< interrupt of block 0
+    std::optional<unsigned> control;
+    unsigned blocks = 0;
+    for (const auto* draft : lines) {
+        if (draft->line.label.kind == Kind::control) control = draft->line.irq;
+        if (!is_block(draft)) continue;
+        const auto number = *draft->line.label.queue;
+        blocks = std::max(blocks, number + 1);
+        if (!first && draft->line.irq >= number) first = draft->line.irq - number;
+    }
+    if (first && control && *control > *first && *control - *first >= blocks) blocks = *control - *first;
+    if (blocks < 2) return; // without a second block the halves are not to be seen
+    const unsigned half = (blocks + 1) / 2;
+    for (auto* draft : lines) {
+        if (!is_block(draft)) continue;
+        auto& label = draft->line.label;
+        label.kind = *label.queue < half ? Kind::tx : Kind::rx;
+        auto& queue = label.kind == Kind::rx ? label.rx_queue : label.tx_queue;
+        queue = label.kind == Kind::rx ? *label.queue - half : *label.queue;
+    }
 }
 
-std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> known, std::size_t cpu_count) {
+/// Old labels of gve do not tell interfaces apart: where numbers begin anew, or after a control vector, the
+/// next interface's do.
+void settle_halves_of_all(Group group) {
+    std::ranges::sort(group, {}, [](const Draft* draft) { return draft->line.irq; });
+    const std::span<Draft* const> lines(group);
+    std::size_t begin = 0;
+    std::optional<unsigned> last; ///< block
+    for (std::size_t at = 0; at < lines.size(); ++at) {
+        const bool begins = is_block(lines[at]) && last && *lines[at]->line.label.queue <= *last;
+        const bool ends = at > 0 && lines[at - 1]->line.label.kind == Kind::control;
+        if (begins || ends) {
+            settle_halves(lines.subspan(begin, at - begin));
+            begin = at;
+            last.reset();
+        }
+        if (is_block(lines[at])) last = lines[at]->line.label.queue;
+    }
+    settle_halves(lines.subspan(begin));
+}
+
+} // namespace
+
+std::vector<Line> classify(std::span<const Irq* const> irqs, const InterruptTable& table,
+                           std::span<const Device> known) {
+    static const LabelTable no_labels({});
+    const auto& labels = table.labels ? *table.labels : no_labels;
+    std::vector<std::string> names;
+    for (const auto& device : known) {
+        names.push_back(device.name);
+        if (!device.platform.empty()) names.push_back(device.platform);
+    }
+    auto drafts = draft_lines(irqs, labels, names);
     inherit_function(drafts);
-    apply_known(drafts, known);
+    apply_known(drafts, known, labels, names);
     claim_virtio(drafts);
     std::map<std::vector<std::string>, Group> groups;
     for (auto& draft : drafts) {
@@ -217,11 +252,10 @@ std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> know
         groups[std::move(key)].push_back(&draft);
     }
     for (const auto& group : groups | std::views::values) {
-        settle_bare(group);
-        settle_stmmac(group);
-        settle_tg3(group);
-        if (is_of(group, "gve")) settle_gve(labels_of(group));
-        settle_plain_numbers(group, cpu_count);
+        settle_alone(group);
+        settle_first(group);
+        settle_plain_numbers(group, table.cpus.size());
+        if (std::ranges::any_of(group, is_block)) settle_halves_of_all(group);
     }
     std::vector<Line> lines;
     lines.reserve(drafts.size());
@@ -230,22 +264,12 @@ std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> know
     return lines;
 }
 
-} // namespace
-
-std::vector<Line> classify(std::span<const Irq* const> lines, std::span<const Device> known,
-                           std::size_t cpu_count) {
-    std::vector<std::string> names;
-    for (const auto& device : known)
-        names.push_back(device.name);
-    return settle(draft_lines(lines, names), known, cpu_count);
-}
-
 std::vector<Line> classify(const InterruptTable& table, std::span<const Device> known) {
     std::vector<const Irq*> lines;
     lines.reserve(table.irqs.size());
     for (const auto& line : table.irqs)
         lines.push_back(&line);
-    return classify(lines, known, table.cpus.size());
+    return classify(lines, table, known);
 }
 
 } // namespace affinityd::irq

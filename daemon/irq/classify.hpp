@@ -17,7 +17,8 @@ struct Device {
     std::string pci;
     std::string virtio;
     std::string platform;
-    std::vector<unsigned> irqs; ///< device/msi_irqs
+    std::vector<unsigned> irqs; ///< the device's own list: msi_irqs, or irqs of an auxiliary device
+    bool sub_function = false;  ///< of the PCI function
 };
 
 /// One handler on one line, classified.
@@ -26,15 +27,16 @@ struct Line {
     std::string action;
     Label label;
     bool shared = false; ///< other handlers are on the line
+    bool known = false;  ///< its label fits a form of the table
 };
 
-/// Labels seen together: what one label alone cannot say. A bare interface name is the control vector where
-/// queue vectors stand beside it; virtioN-config is a NIC's where virtioN has queues; tg3's numbers are off
-/// by one; gve's blocks are transmit queues in the lower half; an iavf vector without PCI function belongs to
-/// the mailbox before it. The same handler named twice on a line counts once. In the order of `lines`; lines
-/// without handlers are left out, handlers of other devices have Kind::none.
-[[nodiscard]] std::vector<Line> classify(std::span<const Irq* const> lines,
-                                         std::span<const Device> known = {}, std::size_t cpu_count = 0);
+/// Labels seen together: what one label alone cannot say. The bare name of an interface is the control vector
+/// where others carry its data; unknown labels of a device's own list carry data; virtioN-config is a NIC's
+/// where virtioN has queues; an iavf vector without PCI function belongs to the mailbox before it. The same
+/// handler named twice on a line counts once. In the order of `lines`; lines without handlers are left out,
+/// handlers of other devices have Kind::none. `table`: for its forms of labels, and its number of CPUs.
+[[nodiscard]] std::vector<Line> classify(std::span<const Irq* const> lines, const InterruptTable& table,
+                                         std::span<const Device> known = {});
 [[nodiscard]] std::vector<Line> classify(const InterruptTable& table, std::span<const Device> known = {});
 
 } // namespace affinityd::irq

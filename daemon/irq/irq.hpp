@@ -4,12 +4,15 @@
 #include "base/cpu_set.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace affinityd::irq {
+
+class LabelTable;
 
 /// What an interrupt line does for a NIC, as far as its label tells.
 enum class Kind {
@@ -21,20 +24,22 @@ enum class Kind {
     data_unknown, ///< carries data, but which queue or direction cannot be told from the label
 };
 
+[[nodiscard]] constexpr bool is_data(Kind kind) { return kind != Kind::control && kind != Kind::none; }
+
 /// What can be read off an interrupt's label by the table of driver patterns. Names are as the label has
 /// them.
 struct Label {
-    std::string device;            ///< interface name, or "" if the label does not hold one
-    std::string pci;               ///< "0000:41:00.0", or ""
-    std::string virtio;            ///< "virtio3", or ""
-    std::string platform;          ///< "15100000.ethernet", or ""
-    std::optional<unsigned> queue; ///< number in the label
-    std::optional<unsigned>
-        rx_queue; ///< kernel's receive queue where it differs from the number in the label
-    std::optional<unsigned> tx_queue; ///< transmit queue where the label has a second index
+    std::string device;               ///< interface name, or "" if the label does not hold one
+    std::string pci;                  ///< "0000:41:00.0", or ""
+    std::string virtio;               ///< "virtio3", or ""
+    std::string platform;             ///< "15100000.ethernet", or ""
+    std::optional<unsigned> queue;    ///< number in the label
+    std::optional<unsigned> rx_queue; ///< the kernel's receive queue where it has another number
+    std::optional<unsigned> tx_queue; ///< the kernel's transmit queue, likewise
     Kind kind = Kind::none;
-    bool is_nic = false; ///< the line belongs to a network interface
-    std::string driver;  ///< driver the pattern belongs to, or ""
+    bool is_nic = false;       ///< the line belongs to a network interface
+    bool sub_function = false; ///< of sub-functions of the PCI function, not of itself
+    std::string driver;        ///< driver the pattern belongs to, or ""
 };
 
 /// One numbered line of the interrupt table with what /proc/irq/N adds.
@@ -57,6 +62,7 @@ struct InterruptTable {
     std::vector<unsigned> cpus; ///< the CPU of each counter column (online CPUs by the header)
     std::vector<Irq> irqs;      ///< in the order of the table
     std::vector<std::pair<std::string, std::uint64_t>> special; ///< NMI, LOC, ...: key and sum over CPUs
+    std::shared_ptr<const LabelTable> labels{}; ///< by which handlers are classified; null: none is known
     [[nodiscard]] const Irq* find(unsigned number) const;
 };
 

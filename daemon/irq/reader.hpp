@@ -19,9 +19,6 @@ class Root;
 
 namespace affinityd::irq {
 
-/// Applies the table of driver patterns to one action name (reference: docs/ARCHITECTURE.md, "irq").
-[[nodiscard]] Label parse_label(std::string_view action);
-
 /// Reads /proc/interrupts and, where they are there, the files of /proc/irq/N, in parts; lines that the table
 /// lacks are taken from the handlers' directories there. A recording with neither gives an empty table.
 class InterruptReader {
@@ -32,7 +29,10 @@ class InterruptReader {
     /// Reads on; asks `out_of_time` after some kilobytes of the table, and after the files of each line.
     /// True: take() has all. An Error: the table or a directory is there and cannot be read.
     [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
-    [[nodiscard]] InterruptTable take() { return std::move(table_); }
+    [[nodiscard]] InterruptTable take(std::shared_ptr<const LabelTable> labels = {}) {
+        table_.labels = std::move(labels);
+        return std::move(table_);
+    }
 
   private:
     enum class Stage : std::uint8_t { open, table, files, done };
@@ -51,7 +51,7 @@ class InterruptReader {
     std::size_t next_ = 0; ///< line of the table whose files are read next
 };
 
-/// All of it at once.
+/// All of it at once, without labels.
 [[nodiscard]] Result<InterruptTable> read_interrupts(const host::Root& root);
 
 } // namespace affinityd::irq

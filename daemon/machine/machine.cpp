@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/machine.hpp"
 
-#include "machine/candidates.hpp"
-
 #include <algorithm>
 
 namespace affinityd::machine {
@@ -34,10 +32,9 @@ IrqMask named_irq(const Machine& machine, const irq::Irq& line) {
 
 void link_vectors(Machine& machine) {
     machine.vectors.clear();
-    const auto lines = possible_lines(machine.nics, machine.irqs);
-    for (std::size_t i = 0; i < lines.size(); ++i)
-        machine.vectors.emplace(machine.nics[i].name,
-                                vectors_among(lines[i], machine.nics[i], machine.irqs.cpus.size()));
+    auto vectors = vectors_of_all(machine.nics, machine.irqs);
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+        machine.vectors.emplace(machine.nics[i].name, std::move(vectors[i]));
 }
 
 } // namespace affinityd::machine

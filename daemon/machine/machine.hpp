@@ -6,6 +6,7 @@
 #include "machine/latency_matrix.hpp"
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"
+#include "policy/diagnostic.hpp"
 #include "topology/topology.hpp"
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct Machine {
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
     /// As they were measured; read_machine() does not read them.
     KnownLatencies latencies = {};
+    std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
 
     /// By any of its names; nullptr: none has that.
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;

@@ -4,6 +4,7 @@
 #include "host/root.hpp"
 #include "irq/reader.hpp"
 #include "machine/kernel_threads.hpp"
+#include "machine/labels.hpp"
 #include "netdev/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -64,6 +65,9 @@ Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) 
     if (!irqs_) irqs_.emplace(*root_);
     if (const auto done = irqs_->step(out_of_time); !done || !*done) return done;
     machine_.irqs = irqs_->take();
+    auto labels = read_labels(*root_);
+    machine_.irqs.labels = std::move(labels.table);
+    machine_.label_findings = std::move(labels.findings);
     return true;
 }
 
@@ -105,6 +109,12 @@ Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
     if (!is_read || !*is_read) return is_read;
     stage_ = static_cast<Stage>(static_cast<unsigned>(stage_) + 1);
     return stage_ == Stage::done;
+}
+
+Result<irq::InterruptTable> read_irqs(const host::Root& root) {
+    auto table = irq::read_interrupts(root);
+    if (table) table->labels = read_labels(root).table;
+    return table;
 }
 
 Result<Machine> read_machine(const host::Root& root) {
@@ -181,12 +191,13 @@ void InterfaceReader::put_into(Machine& machine) {
         machine.nics.push_back(std::move(*fresh_));
         std::ranges::stable_sort(machine.nics, {}, &netdev::Nic::ifindex); // as read_nics() has them
     }
-    if (has_irqs_) machine.irqs = irqs_.take();
+    if (has_irqs_) machine.irqs = irqs_.take(machine.irqs.labels);
     if (has_threads_) machine.kernel_threads = std::move(threads_);
     attach_kernel_threads(machine);
-    // Others have events of their own.
-    machine.vectors.erase(nic_);
-    if (const auto* now = machine.nic(nic_)) machine.vectors.emplace(nic_, nic_vectors(*now, machine.irqs));
+    if (has_irqs_)
+        link_vectors(machine);
+    else // as it comes and goes with each container, nothing else is looked at
+        machine.vectors.erase(nic_);
 }
 
 void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh) {
@@ -209,7 +220,9 @@ void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& 
         if (nics.contains(nic.name)) fresh.nics.push_back(nic);
     std::ranges::stable_sort(fresh.nics, {}, &netdev::Nic::ifindex);
     if (had_devices) { // else they were not read again
+        auto labels = std::move(fresh.irqs.labels);
         fresh.irqs = now.irqs;
+        fresh.irqs.labels = std::move(labels);
         fresh.kernel_threads = now.kernel_threads;
     }
     attach_kernel_threads(fresh);

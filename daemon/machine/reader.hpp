@@ -49,6 +49,8 @@ class MachineReader {
     Machine machine_;
 };
 
+/// Interrupts alone, with the forms of labels that this machine knows.
+[[nodiscard]] Result<irq::InterruptTable> read_irqs(const host::Root& root);
 /// The whole machine at once.
 [[nodiscard]] Result<Machine> read_machine(const host::Root& root);
 

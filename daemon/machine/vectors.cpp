@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/vectors.hpp"
 
-#include "machine/candidates.hpp"
-
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 namespace affinityd::machine {
 
@@ -16,11 +16,89 @@ using irq::Kind;
 using netdev::Direction;
 using netdev::Nic;
 
-bool is_data(Kind kind) {
-    return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown;
-}
+using irq::is_data;
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+using Places = std::vector<std::size_t>; ///< of interfaces
+
+/// Finds which of many words a text holds.
+class WordIndex {
+  public:
+    void add(std::string_view word, std::size_t nic) {
+        if (word.empty()) return;
+        words_[word].push_back(nic);
+        auto& lengths = lengths_[first(word)];
+        if (std::ranges::find(lengths, word.size()) == lengths.end()) lengths.push_back(word.size());
+    }
+    /// Those of the words in the text.
+    void find_in(std::string_view text, Places& found) const {
+        for (; !text.empty(); text.remove_prefix(1))
+            for (const auto length : lengths_[first(text)])
+                if (length <= text.size())
+                    if (const auto word = words_.find(text.substr(0, length)); word != words_.end())
+                        found.insert(found.end(), word->second.begin(), word->second.end());
+    }
+
+  private:
+    static unsigned char first(std::string_view text) { return static_cast<unsigned char>(text.front()); }
+    std::unordered_map<std::string_view, Places> words_;
+    /// Of the words that begin with a character.
+    std::array<std::vector<std::size_t>, std::numeric_limits<unsigned char>::max() + 1> lengths_;
+};
+
+/// Whose line one is, by what is known of it.
+struct Index {
+    std::unordered_map<unsigned, Places> numbers;
+    std::unordered_map<std::string_view, Places> functions; ///< of PCI
+    WordIndex words;
+};
+
+Index make_index(std::span<const Nic> nics) {
+    Index index;
+    for (std::size_t i = 0; i < nics.size(); ++i) {
+        const auto& nic = nics[i];
+        for (const unsigned number : nic.msi_irqs)
+            index.numbers[number].push_back(i);
+        if (nic.legacy_irq) index.numbers[*nic.legacy_irq].push_back(i);
+        for (const auto& queue : nic.queues)
+            if (queue.irq) index.numbers[*queue.irq].push_back(i);
+        if (!nic.pci.empty()) index.functions[nic.pci].push_back(i);
+        for (const auto* word : {&nic.name, &nic.pci, &nic.virtio})
+            index.words.add(*word, i);
+        // Lines of SoC devices have the platform device's name, or were asked for before there was a name.
+        if (nic.pci.empty() && nic.virtio.empty() && !nic.device.empty()) {
+            index.words.add(last_part(nic.device), i);
+            index.words.add("eth%d", i);
+        }
+    }
+    return index;
+}
+
+void add_all(Places& places, const auto& map, const auto& key) {
+    if (const auto found = map.find(key); found != map.end())
+        places.insert(places.end(), found->second.begin(), found->second.end());
+}
+
+/// For each interface the lines that may be its own at all, in the table's order: those that its device or
+/// netlink names, and those with a handler whose label holds its name, or its device's. A coarse choice, in
+/// one go over the table for all interfaces.
+std::vector<std::vector<const Irq*>> possible_lines(std::span<const Nic> nics,
+                                                    const irq::InterruptTable& table) {
+    const auto index = make_index(nics);
+    std::vector<std::vector<const Irq*>> lines(nics.size());
+    Places places;
+    for (const auto& line : table.irqs) {
+        places.clear();
+        add_all(places, index.numbers, line.number);
+        add_all(places, index.functions, std::string_view(line.pci));
+        for (const auto& action : line.actions)
+            index.words.find_in(action, places);
+        for (const auto place : places)
+            if (auto& own = lines[place]; own.empty() || own.back() != &line) own.push_back(&line);
+    }
+    return lines;
+}
 
 /// The queues that netlink links to each IRQ.
 struct Linked {
@@ -59,6 +137,8 @@ class Owner {
 
     [[nodiscard]] bool owns(const irq::Line& line) const {
         const auto& label = line.label;
+        if (line.known && label.sub_function != nic_.is_sub_function && label.device != nic_.name)
+            return false;
         if (in_list(line.irq)) {
             if (label.device.empty() || label.device == nic_.name) return true;
             // A label keeps the name that the interface had when it requested the interrupt. So a renamed
@@ -67,12 +147,13 @@ class Owner {
             return !named_ && !shares_function(nic_);
         }
         if (!label.is_nic) return false;
-        if (!nic_.msi_irqs.empty() && label.pci.empty() && label.virtio.empty() && label.platform.empty())
-            return false;
+        const bool has_place = !label.pci.empty() || !label.virtio.empty() || !label.platform.empty();
+        if (!nic_.msi_irqs.empty() && !has_place) return false;
         if (!label.pci.empty() && !nic_.pci.empty() && label.pci != nic_.pci)
             return false; // an interface of the same name in another network namespace
         if (label.device == nic_.name) return true;
         if (!label.device.empty()) return false;
+        if (!has_place) return !nic_.device.empty() && label.driver == nic_.driver; // "eth%d"
         return (!label.pci.empty() && label.pci == nic_.pci) ||
                (!label.virtio.empty() && label.virtio == nic_.virtio);
     }
@@ -84,7 +165,13 @@ class Owner {
 
 Vector from_label(const irq::Line& line, Source source) {
     const auto& label = line.label;
-    Vector vector{line.irq, label.kind, label.queue, std::nullopt, line.action, source, line.shared, false};
+    Vector vector{.irq = line.irq,
+                  .kind = label.kind,
+                  .queue = label.queue,
+                  .label = line.action,
+                  .source = source,
+                  .shared = line.shared,
+                  .known = line.known};
     if (label.kind == Kind::rx || label.kind == Kind::txrx)
         vector.queue = label.rx_queue ? label.rx_queue : label.queue;
     if (label.kind == Kind::tx && label.tx_queue) vector.queue = label.tx_queue;
@@ -102,18 +189,7 @@ void apply_netlink(Vector& vector, const Linked& linked) {
     vector.tx_queue.reset();
     if (linked.rx && linked.tx && linked.rx != linked.tx) vector.tx_queue = linked.tx;
     vector.source = Source::netlink;
-}
-
-/// Vectors of the list whose labels fit no pattern must carry data if no other vector does.
-void settle_unknown(std::vector<Vector>& vectors, const std::vector<bool>& recognised) {
-    if (std::ranges::any_of(vectors, [](const Vector& vector) { return is_data(vector.kind); })) return;
-    std::size_t open = 0;
-    for (std::size_t at = 0; at < vectors.size(); ++at)
-        if (!recognised[at] && !vectors[at].label.empty()) ++open;
-    for (std::size_t at = 0; at < vectors.size(); ++at) {
-        if (recognised[at] || vectors[at].label.empty()) continue;
-        vectors[at].kind = open == 1 ? Kind::txrx : Kind::data_unknown;
-    }
+    vector.known = true;
 }
 
 /// bcmgenet and stmmac give two lines of one device the same name.
@@ -126,7 +202,7 @@ void number_equal_labels(std::vector<Vector>& vectors) {
 } // namespace
 
 irq::Device to_device(const Nic& nic) {
-    irq::Device device{nic.name, nic.driver, nic.pci, nic.virtio, {}, nic.msi_irqs};
+    irq::Device device{nic.name, nic.driver, nic.pci, nic.virtio, {}, nic.msi_irqs, nic.is_sub_function};
     // SoC drivers name their lines after the platform device.
     if (nic.pci.empty() && nic.virtio.empty()) device.platform = last_part(nic.device);
     return device;
@@ -170,18 +246,16 @@ std::string_view to_string(irq::Kind kind) {
     return {};
 }
 
-std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table) {
-    return vectors_among(possible_lines({&nic, 1}, table).front(), nic, table.cpus.size());
-}
+namespace {
 
+/// An interface's vectors among these lines.
 std::vector<Vector> vectors_among(const std::vector<const Irq*>& candidates, const Nic& nic,
-                                  std::size_t cpu_count) {
+                                  const irq::InterruptTable& table) {
     const auto linked = linked_queues(nic);
     const auto device = to_device(nic);
-    const auto lines = irq::classify(candidates, {&device, 1}, cpu_count);
+    const auto lines = irq::classify(candidates, table, {&device, 1});
     const Owner owner(nic, lines);
     std::map<unsigned, Vector> found;
-    std::set<unsigned> recognised;
     for (const auto& line : lines) {
         const bool legacy = nic.legacy_irq == line.irq;
         const bool is_ours = owner.owns(line) || linked.contains(line.irq);
@@ -192,27 +266,49 @@ std::vector<Vector> vectors_among(const std::vector<const Irq*>& candidates, con
         const Source source = owner.in_list(line.irq) ? Source::msi_irqs
                               : is_ours               ? Source::label
                                                       : Source::legacy;
-        found.insert_or_assign(line.irq, from_label(line, source));
-        if (line.label.is_nic) recognised.insert(line.irq);
+        auto& vector = found.insert_or_assign(line.irq, from_label(line, source)).first->second;
+        if (legacy && !line.known && !line.label.is_nic) vector.kind = Kind::data_unknown;
     }
-    for (const auto* line : candidates) { // vectors that the driver has not requested
-        const bool listed = owner.in_list(line->number);
-        if (!found.contains(line->number) && line->actions.empty() &&
-            (listed || linked.contains(line->number)))
-            found.emplace(line->number,
-                          Vector{line->number, Kind::none, {}, {}, {}, Source::msi_irqs, false, false});
-    }
+    for (const auto* line : candidates) // vectors that the driver has not requested
+        if (line->actions.empty() && (owner.in_list(line->number) || linked.contains(line->number)))
+            found.emplace(line->number, Vector{.irq = line->number, .source = Source::msi_irqs});
     std::vector<Vector> vectors;
-    std::vector<bool> known;
+    std::size_t data = 0;
     for (auto& [number, vector] : found) {
-        const auto link = linked.find(number);
-        if (link != linked.end()) apply_netlink(vector, link->second);
-        known.push_back(recognised.contains(number) || link != linked.end());
+        if (const auto link = linked.find(number); link != linked.end()) apply_netlink(vector, link->second);
+        data += is_data(vector.kind) ? 1 : 0;
         vectors.push_back(std::move(vector));
     }
-    settle_unknown(vectors, known);
+    for (auto& vector : vectors) // the only one carries all
+        if (data == 1 && vector.kind == Kind::data_unknown) vector.kind = Kind::txrx;
     number_equal_labels(vectors);
     return vectors;
+}
+
+} // namespace
+
+std::vector<std::vector<Vector>> vectors_of_all(std::span<const Nic> nics, const irq::InterruptTable& table) {
+    const auto lines = possible_lines(nics, table);
+    std::vector<std::vector<Vector>> all;
+    std::map<unsigned, const Nic*> first; ///< of a line; null: it is of several devices
+    for (std::size_t i = 0; i < nics.size(); ++i) {
+        all.push_back(vectors_among(lines[i], nics[i], table));
+        if (nics[i].is_representor) continue;
+        for (const auto& vector : all.back()) {
+            const auto [other, is_new] = first.try_emplace(vector.irq, &nics[i]);
+            if (!is_new && other->second != nullptr && other->second->device != nics[i].device)
+                other->second = nullptr;
+        }
+    }
+    for (auto& vectors : all)
+        for (auto& vector : vectors)
+            if (const auto known = first.find(vector.irq); known != first.end() && known->second == nullptr)
+                vector.shared = true;
+    return all;
+}
+
+std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table) {
+    return std::move(vectors_of_all({&nic, 1}, table).front());
 }
 
 } // namespace affinityd::machine

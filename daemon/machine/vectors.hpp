@@ -17,7 +17,7 @@ namespace affinityd::machine {
 /// How it is known that an interrupt belongs to an interface; the most reliable first.
 enum class Source {
     netlink,  ///< netdev family: queue -> NAPI -> IRQ
-    msi_irqs, ///< the device's list of MSI vectors
+    msi_irqs, ///< the device's own list
     label,    ///< only the label in the interrupt table
     legacy,   ///< only device/irq
 };
@@ -38,6 +38,7 @@ struct Vector {
     bool shared = false;  ///< other devices are on the line
     bool clash = false;   ///< the label names another queue than netlink does, which is believed
     unsigned ordinal = 0; ///< place among the interface's vectors of this label: two may have the same
+    bool known = true;    ///< its label fits a form of the table, or netlink tells its queue
 
     friend bool operator==(const Vector&, const Vector&) = default;
 };
@@ -48,8 +49,11 @@ struct Vector {
 /// What the irq room needs to know of an interface to read labels.
 [[nodiscard]] irq::Device to_device(const netdev::Nic& nic);
 
-/// The interrupts of one interface, ascending by number. Stacked interfaces have none: ask for their lower
-/// ones.
+/// The interrupts of each interface, ascending by number. Stacked interfaces have none: ask for their lower
+/// ones. A line of several devices is shared.
+[[nodiscard]] std::vector<std::vector<Vector>> vectors_of_all(std::span<const netdev::Nic> nics,
+                                                              const irq::InterruptTable& table);
+/// Those of one interface, by itself.
 [[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);
 
 } // namespace affinityd::machine

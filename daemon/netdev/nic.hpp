@@ -72,7 +72,10 @@ struct NicDevice {
     std::string virtio; ///< "virtio3" for a virtio NIC, else ""
     std::optional<unsigned> node; ///< NUMA node; no value: unknown (the kernel's -1), never node 0 by mistake
     CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
-    std::vector<unsigned> msi_irqs;     ///< IRQ numbers, ascending; some may have no handler
+    /// IRQ numbers of its own list, ascending; some may have no handler. That of a sub-function is irqs/ of its
+    /// auxiliary device (Linux 6.11), not msi_irqs/ of the PCI function.
+    std::vector<unsigned> msi_irqs;
+    bool is_sub_function = false;
     std::optional<unsigned> legacy_irq; ///< device/irq, only where there is no msi_irqs
 
     friend bool operator==(const NicDevice&, const NicDevice&) = default;

@@ -68,17 +68,15 @@ void read_place(const host::Dir& sys, const std::vector<std::string>& chain, Nic
 }
 
 Result<void> read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, Nic& nic) {
-    bool has_list = false;
     for (const auto& path : chain) {
-        const auto names = sys.list(path + "/msi_irqs");
+        const auto names = sys.list(path + (nic.is_sub_function ? "/irqs" : "/msi_irqs"));
         if (!names) return std::unexpected(names.error());
         for (const auto& name : *names) // files today, directories before Linux 3.14
             if (const auto number = parse_number<unsigned>(name)) nic.msi_irqs.push_back(*number);
-        has_list = !nic.msi_irqs.empty();
-        if (has_list) break;
+        if (!nic.msi_irqs.empty() || nic.is_sub_function) break;
     }
     std::ranges::sort(nic.msi_irqs);
-    if (has_list) return {};
+    if (!nic.msi_irqs.empty() || nic.is_sub_function) return {};
     for (const auto& path : chain) {
         const auto number = sys.number(path + "/irq");
         if (!number) continue;
@@ -114,6 +112,7 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
         nic.driver = last_part(*driver);
     else if (!nic.virtio.empty())
         nic.driver = "virtio_net"; // there is no other
+    nic.is_sub_function = last_part(sys.link(*device + "/subsystem").value_or("")) == "auxiliary";
     read_place(sys, chain, nic);
     return read_vectors(sys, chain, nic);
 }

@@ -19,10 +19,7 @@ using machine::Vector;
 using netdev::Direction;
 using netdev::Nic;
 
-bool carries_data(const Vector& vector) {
-    return vector.kind == irq::Kind::rx || vector.kind == irq::Kind::tx || vector.kind == irq::Kind::txrx ||
-           vector.kind == irq::Kind::data_unknown;
-}
+bool carries_data(const Vector& vector) { return irq::is_data(vector.kind); }
 
 /// One interface whose queues are given to lanes.
 struct Job {
@@ -33,21 +30,30 @@ struct Job {
     bool is_port;                 ///< one of several interfaces of the device
     std::vector<Vector> vectors;  ///< data vectors only
     std::vector<unsigned> queues; ///< distinct queue numbers, ascending
+    /// Interrupts of which it is not known whose queues they serve, ascending: each counts as one more queue.
+    std::vector<unsigned> unnumbered;
     Placements& into;
     // Once they are chosen, for all interfaces that share them:
     NicLanes shared;
 
     [[nodiscard]] const std::vector<Slot>& lanes() const { return shared.lanes; }
-    [[nodiscard]] std::size_t lane_of(unsigned queue) const {
+    /// How many lanes its interrupts are dealt to, if there are cores enough.
+    [[nodiscard]] std::size_t places() const { return queues.size() + unnumbered.size(); }
+    [[nodiscard]] std::size_t place_of(unsigned queue) const {
         const auto own = std::ranges::lower_bound(queues, queue);
+        if (own != queues.end() && *own == queue) return static_cast<std::size_t>(own - queues.begin());
         // One that has no interrupt of its own is dealt to those that are there.
-        const bool has_own = own != queues.end() && *own == queue;
-        const auto place = has_own ? static_cast<std::size_t>(own - queues.begin()) : queue % queues.size();
-        return place % lanes().size();
+        return unnumbered.empty() ? queue % queues.size() : queues.size() + queue % unnumbered.size();
     }
+    [[nodiscard]] std::size_t place_of(const Vector& vector) const {
+        if (vector.queue) return place_of(*vector.queue);
+        const auto own = std::ranges::lower_bound(unnumbered, vector.irq);
+        return queues.size() + static_cast<std::size_t>(own - unnumbered.begin());
+    }
+    [[nodiscard]] std::size_t lane_of(unsigned queue) const { return place_of(queue) % lanes().size(); }
     [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{shared.interrupts[lane]}; }
     [[nodiscard]] std::string near(const Slot& lane) const;
-    [[nodiscard]] Reason why(unsigned queue, std::size_t lane) const {
+    [[nodiscard]] Reason why(std::optional<unsigned> queue, std::size_t lane) const {
         const auto& own = lanes()[lane].cpus;
         const CpuSet apart = own.contains(shared.interrupts[lane]) ? CpuSet() : interrupt_mask(lane);
         return OnLane{resolved.policy->model, nic.name, queue, own, near(lanes()[lane]), apart};
@@ -68,28 +74,31 @@ std::string Job::near(const Slot& lane) const {
     return {};
 }
 
-std::vector<unsigned> queue_numbers(const std::vector<Vector>& vectors, const Nic& nic) {
+void count_queues(Job& job) {
     std::set<unsigned> numbers;
-    for (const auto& vector : vectors)
-        numbers.insert(vector.queue.value_or(0)); // one line for all queues counts as the first
+    for (const auto& vector : job.vectors) // ascending
+        if (vector.queue)
+            numbers.insert(*vector.queue);
+        else
+            job.unnumbered.push_back(vector.irq);
     // Interfaces without interrupts (veth) still have receive queues, and threads that do their work.
-    if (numbers.empty())
-        for (const auto& queue : nic.queues)
+    if (job.vectors.empty())
+        for (const auto& queue : job.nic.queues)
             if (queue.direction == Direction::rx) numbers.insert(queue.index);
-    return {numbers.begin(), numbers.end()};
+    job.queues = {numbers.begin(), numbers.end()};
 }
 
 void add_interrupts(Job& job) {
     for (const auto& vector : job.vectors) {
         const auto* line = job.machine.irqs.find(vector.irq);
         if (line == nullptr || !line->requested) continue;
-        const unsigned queue = vector.queue.value_or(0);
-        const std::size_t lane = job.lane_of(queue);
+        const std::size_t place = job.place_of(vector);
+        const std::size_t lane = place % job.lanes().size();
         const CpuSet wanted = job.interrupt_mask(lane);
-        job.want(machine::irq_subject(job.nic, vector), wanted, job.why(queue, lane));
+        job.want(machine::irq_subject(job.nic, vector), wanted, job.why(vector.queue, lane));
         for (const int thread : line->threads)
             job.into.threads.insert_or_assign(
-                thread, QueueThread{wanted, job.resolved.policy->name, job.why(queue, lane)});
+                thread, QueueThread{wanted, job.resolved.policy->name, job.why(vector.queue, lane)});
     }
 }
 
@@ -105,10 +114,10 @@ void add_napi_threads(Job& job) {
 
 /// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues, or than
 /// queues with interrupts.
-CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
+CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count, std::size_t lane_count) {
     CpuSet cpus;
-    const std::size_t step = std::min(queue_count, job.queues.size());
-    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += step)
+    const std::size_t step = std::min(queue_count, job.places());
+    for (std::size_t lane = job.lane_of(queue); lane < lane_count; lane += step)
         cpus |= job.lanes()[lane].cpus;
     return cpus;
 }
@@ -138,15 +147,19 @@ void add_steering(Job& job) {
         return static_cast<std::size_t>(
             std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
     };
+    // More interrupts than queues are no reason for RPS; more tasks are.
+    auto lanes = job.lanes().size();
+    if (job.resolved.policy->model == policy::Model::irq)
+        lanes = std::min(lanes, std::max(count(Direction::rx), count(Direction::tx)));
     for (const auto& queue : job.nic.queues) {
         if (!queue.steering) continue;
         const bool is_tx = queue.direction == Direction::tx;
         const std::size_t queues = count(queue.direction);
         CpuSet wanted;
-        if (is_tx || job.lanes().size() > queues) wanted = lane_cpus(job, queue.index, queues);
+        if (is_tx || lanes > queues) wanted = lane_cpus(job, queue.index, queues, lanes);
         const bool is_spread = !is_tx && !wanted.empty();
         Reason reason = is_tx ? Steering::xps_lane : Steering::rps_off;
-        if (is_spread) reason = RpsSpread{queues, job.lanes().size()};
+        if (is_spread) reason = RpsSpread{queues, lanes};
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
                               job.is_port, job.nic.folder},
                  std::move(wanted), std::move(reason));
@@ -191,13 +204,14 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
                 shares_device(machine, *nic),
                 {},
                 {},
+                {},
                 into,
                 {}};
         std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
-        job.queues = queue_numbers(job.vectors, *nic);
+        count_queues(job);
         if (load.placed.contains(nic->name))
             members.others.push_back(std::move(job));
-        else if (job.queues.empty())
+        else if (job.places() == 0)
             into.problems.push_back({policy, nic->name,
                                      "it has no queue that could be placed now (is the link down?)",
                                      fmt::format("ip link set {} up", nic->name)});
@@ -273,7 +287,7 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
         lanes.nics.push_back(job.nic.name);
         lanes.ids.push_back({job.nic.ifindex, job.nic.device});
         if (interfaces.is_spare(job.nic)) lanes.spares.push_back(job.nic.name);
-        queues = std::max(queues, job.queues.size());
+        queues = std::max(queues, job.places());
     }
     const auto home = lane_home(resolved, interfaces, nics);
     lanes.candidates = home.first | home.then;

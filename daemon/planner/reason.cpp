@@ -83,12 +83,13 @@ struct Printer {
         if (!reason.near.empty()) where = " near " + (is_near_another ? reason.near : "it");
         if (reason.model == policy::Model::full)
             where += is_near_another ? ", with the tasks that both serve" : ", with the tasks it serves";
+        const auto queue = reason.queue ? fmt::format("queue {}", *reason.queue) : std::string("a queue");
         const char* model = reason.model == policy::Model::full ? "full" : "irq";
         if (!reason.apart.empty())
-            return fmt::format("{}, separate: queue {} of {} on CPU {}, beside its lane on core {}{}", model,
-                               reason.queue, reason.nic, reason.apart.to_list(), reason.lane.to_list(),
+            return fmt::format("{}, separate: {} of {} on CPU {}, beside its lane on core {}{}", model,
+                               queue, reason.nic, reason.apart.to_list(), reason.lane.to_list(),
                                where);
-        return fmt::format("{}: queue {} of {} on core {}{}", model, reason.queue, reason.nic,
+        return fmt::format("{}: {} of {} on core {}{}", model, queue, reason.nic,
                            reason.lane.to_list(), where);
     }
     std::string operator()(Steering reason) const {

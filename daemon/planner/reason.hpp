@@ -6,6 +6,7 @@
 #include "planner/distribution.hpp"
 #include "policy/policy.hpp"
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,7 +32,7 @@ struct Settling {
 struct OnLane {
     policy::Model model = policy::Model::full;
     std::string nic;
-    unsigned queue = 0;
+    std::optional<unsigned> queue; ///< no value: the kernel does not tell which one
     CpuSet lane;
     std::string near; ///< the interface, or one with the same lanes, that these are near to; "": none
     CpuSet apart;     ///< with `separate`: where the interrupts go instead; else empty

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "host/root.hpp"
-#include "irq/reader.hpp"
-#include "machine/machine.hpp"
+#include "machine/reader.hpp"
 #include "netdev/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -79,7 +78,7 @@ inline std::optional<machine::Machine> read_recording(const std::string& name) {
     if (!root) return std::nullopt;
     auto topology = topology::read_topology(*root);
     auto nics = netdev::read_nics(*root);
-    auto irqs = irq::read_interrupts(*root);
+    auto irqs = machine::read_irqs(*root);
     if (!topology || !nics || !irqs) return std::nullopt;
     return machine::Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
 }

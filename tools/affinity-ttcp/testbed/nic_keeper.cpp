@@ -4,7 +4,7 @@
 #include "affinity-ttcp/testbed/link_setup.hpp"
 #include "base/clock.hpp"
 #include "host/root.hpp"
-#include "irq/reader.hpp"
+#include "machine/reader.hpp"
 #include "machine/vectors.hpp"
 
 #include <array>
@@ -87,7 +87,7 @@ void bring_all_back(const std::vector<KeptNic>& nics, const std::vector<NetworkS
 std::vector<std::pair<unsigned, std::string>> movable_interrupts(const host::Root& root,
                                                                  const netdev::Nic& nic) {
     std::vector<std::pair<unsigned, std::string>> movable;
-    const auto table = irq::read_interrupts(root);
+    const auto table = machine::read_irqs(root);
     if (!table) return movable;
     for (const auto& vector : machine::nic_vectors(nic, *table)) {
         if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() ||

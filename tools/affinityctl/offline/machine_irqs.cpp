@@ -2,7 +2,7 @@
 #include "affinityctl/offline/machine_irqs.hpp"
 
 #include "host/root.hpp"
-#include "irq/reader.hpp"
+#include "machine/reader.hpp"
 #include "netdev/reader.hpp"
 
 #include <thread>
@@ -23,12 +23,12 @@ Result<MachineIrqs> read_machine_irqs(const std::string& folder,
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
     if (interval) {
-        auto before = affinityd::irq::read_interrupts(*root);
+        auto before = affinityd::machine::read_irqs(*root);
         if (!before) return std::unexpected(before.error());
         machine.before = std::move(*before);
         std::this_thread::sleep_for(*interval);
     }
-    auto table = affinityd::irq::read_interrupts(*root);
+    auto table = affinityd::machine::read_irqs(*root);
     if (!table) return std::unexpected(table.error());
     machine.table = std::move(*table);
     machine.seconds = std::chrono::duration<double>(clock::now() - start).count();

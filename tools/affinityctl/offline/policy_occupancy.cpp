@@ -4,7 +4,7 @@
 #include "affinityctl/values/counted.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
-#include "irq/reader.hpp"
+#include "machine/reader.hpp"
 #include "planner/placements.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
@@ -114,7 +114,7 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     std::ranges::copy_if(read.diagnostics, std::back_inserter(faults),
                          [](const auto& each) { return each.severity == policy::Severity::error; });
     if (auto known = all_known(request, read.set); !known) return std::unexpected(known.error());
-    auto irqs = affinityd::irq::read_interrupts(root);
+    auto irqs = affinityd::machine::read_irqs(root);
     if (!irqs) return std::unexpected(irqs.error());
     affinityd::machine::Machine machine{topology, nics, std::move(*irqs)};
     affinityd::machine::link_vectors(machine);
