@@ -10,7 +10,8 @@ kernel. Scenarios know the daemon, `affinityctl --json` and /proc only, so they 
 
 A test's programs have names that no other test has: "web" in `policy(...)` and `self.program(...)` of one test becomes one such name.
 A class that says ALONE = True runs after the parallel ones, by itself (it measures, or loads the machine). One that says OWN_PIDS = True
-runs in a pid namespace of its own (its policies concern every process); process events do not reach it.
+runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: not with a sanitized
+build.
 """
 import contextlib
 import fcntl
