@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a machine or container: boots it, follows the script's output, keeps the time, cleans up."""
+"""One run of a machine: boots it, follows the script's output, keeps the time, cleans up."""
 import os
 import pathlib
 import shlex
@@ -34,34 +34,6 @@ def _cpu_seconds(pid):
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK") if len(words) > 12 else 0
 
 
-def control_groups(name):
-    """Folders of a control group with this name below that of this process, whether they exist or not: one for each hierarchy in which
-    systemd-nspawn makes groups."""
-    found = []
-    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, hierarchy, path = line.split(":", 2)
-        base = pathlib.Path("/sys/fs/cgroup")
-        mounted = base / {"name=systemd": "systemd", "": "unified" if (base / "unified").exists() else ""}.get(hierarchy, "none")
-        if (mounted / "cgroup.procs").exists():
-            found.append(mounted / path[1:] / name)
-    return found
-
-
-def remove_control_groups(folders, patience=20):
-    """Removes the folders and all below them. Groups of a killed container are busy until the last of its processes is gone."""
-    end = time.monotonic() + patience
-    for top in folders:
-        for folder, _, _ in os.walk(top, topdown=False):
-            while True:
-                try:
-                    os.rmdir(folder)
-                    break
-                except OSError:
-                    if time.monotonic() > end:
-                        raise
-                    time.sleep(0.1)
-
-
 class Run:
     """A machine in a folder, from start to removal. `words` returns the command for a folder; the guest sees `folder`/share as /host."""
 
@@ -78,10 +50,7 @@ class Run:
 
     def __exit__(self, *_):
         self._kill()
-        try:
-            remove_control_groups(control_groups(self.folder.name))
-        finally:
-            shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder)
 
     def _kill(self):
         if self.process is not None:

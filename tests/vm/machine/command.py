@@ -101,15 +101,3 @@ def launch(shape, image, folder, console=False):
     """QEMU in an unnamed network namespace. The kernel kills it together with its parent, so it cannot outlive the suite."""
     script = "\n".join(["set -e", *_wiring(shape), "exec " + shlex.join(qemu(shape, image, folder, console))])
     return ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", script]
-
-
-def container(image, folder, groups):
-    """The same root, with systemd as its first process, on this machine's kernel: quick, but without interrupts and cpusets. It starts in
-    control groups of its own, because nspawn gives those that it makes the same names each time. Where the machine does not have control
-    groups in their usual place, they are mounted in a mount namespace."""
-    words = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--link-journal=no", "--volatile=overlay",
-             "--console=pipe", f"--directory={image.tree}", f"--bind={folder}/share:/host", "--boot", "--", "--unit=vm.target"]
-    lines = ["set -e", "case $(stat -f -c %T /sys/fs/cgroup) in tmpfs|cgroup2fs) ;; *) mount -t cgroup2 none /sys/fs/cgroup ;; esac"]
-    for group in map(shlex.quote, map(str, groups)):
-        lines += [f"mkdir -p {group}", f"echo $$ >{group}/cgroup.procs"]
-    return ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", "\n".join([*lines, f"exec {shlex.join(words)}"])]
