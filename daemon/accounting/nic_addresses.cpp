@@ -12,15 +12,25 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     for (const auto& nic : nics) {
         names_.push_back(nic.name);
         all_.insert(nic.name);
+        const bool is_alone =
+            !nic.device.empty() && std::ranges::count(nics, nic.device, &netdev::Nic::device) == 1;
+        keys_.push_back(nic.ifindex == 0 ? nic.name
+                        : is_alone       ? nic.device
+                                         : nic.device + '#' + std::to_string(nic.ifindex));
         const bool is_reachable = nic.up && netdev::is_physical(nic);
-        if (nic.name == "lo" || netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty()))
-            continue;
+        if (netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty())) continue;
         std::vector<unsigned> carriers;
-        for (const auto* carrier : stacks.under(nic))
-            carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
+        const auto add = [&](const netdev::Nic& upper) {
+            for (const auto* carrier : stacks.under(upper))
+                carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
+        };
+        if (!nic.is_detached) add(nic);
+        for (const auto& other : nics) // a service's address: what is sent to it comes over another NIC
+            if (nic.is_detached && other.has_default_route && !other.is_detached) add(other);
         if (is_reachable) reachable_.insert(reachable_.end(), carriers.begin(), carriers.end());
         for (const auto& text : nic.addresses)
-            if (const auto address = inventory::IpAddress::parse(text)) {
+            if (const auto address = inventory::IpAddress::parse(text);
+                address && !text.starts_with("127.") && text != "::1") {
                 auto& known = by_address_[*address];
                 known.insert(known.end(), carriers.begin(), carriers.end());
             }

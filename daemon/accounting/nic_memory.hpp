@@ -16,7 +16,7 @@ class NicMemory {
   public:
     /// A search begins; `now`: of any clock that only goes forward. What an abandoned one found stays.
     void begin(std::chrono::seconds now);
-    /// The NICs that serve a process, with what is seen of it now; in ascending order.
+    /// Keys of the NICs that serve a process, with what is seen of it now; in ascending order.
     [[nodiscard]] std::vector<std::string> note(const TaskId& process, const NicSockets& seen);
     /// The search has ended: processes that it did not ask for are forgotten.
     void end();

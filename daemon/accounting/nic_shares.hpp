@@ -8,7 +8,7 @@
 
 namespace affinityd::accounting {
 
-/// NIC -> sockets with an address of it.
+/// NIC, by what stays when it is renamed -> sockets with an address of it.
 using NicSockets = std::map<std::string, unsigned>;
 
 /// How much each NIC serves one process: its sockets with an address of the NIC, averaged over the last

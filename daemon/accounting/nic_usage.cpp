@@ -111,8 +111,11 @@ std::vector<std::string> NicUsage::Search::lately(NicMemory& memory, const Usage
     NicSockets counted;
     for (unsigned nic = 0; nic < evidence.sockets.size(); ++nic)
         if (evidence.sockets[nic] > 0 && is_meant(policy, nics.name(nic)))
-            counted[nics.name(nic)] += evidence.sockets[nic];
+            counted[nics.key(nic)] += evidence.sockets[nic];
     auto names = memory.note(process.id, counted);
+    for (auto& name : names)
+        name = nics.name_of(name);
+    std::ranges::sort(names);
     std::erase_if(names, [&](const std::string& nic) { return !is_meant(policy, nic); });
     return names.empty() ? seen(policy) : names;
 }

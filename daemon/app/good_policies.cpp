@@ -151,8 +151,7 @@ bool GoodPolicies::step(const machine::Machine& machine) {
         errors_ = {last_of(errors)};
         return false;
     }
-    auto here =
-        planner::check_on_machine(result_.set, machine.topology, machine.nics, {.newcomers = newcomers()});
+    auto here = planner::check_on_machine(result_.set, machine, {.newcomers = newcomers()});
     policy::add_source_lines(here, documents_);
     errors_ = errors_of(here);
     std::ranges::reverse(errors_);

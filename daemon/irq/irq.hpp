@@ -53,6 +53,7 @@ struct Irq {
     std::optional<CpuSet> requested;   ///< smp_affinity_list
     std::optional<CpuSet> effective;   ///< effective_affinity_list; empty set until first started
     std::optional<CpuSet> hint;        ///< affinity_hint; no value if absent or all zero
+    bool fixed = false;                ///< its controller refuses every mask
     bool writable = true;     ///< false: the affinity file says it can never change (mode 0444, Linux 6.12+)
     std::vector<int> threads; ///< tids of irq/N-name kernel threads; filled by attach_threads
 };

@@ -23,8 +23,8 @@ struct LabelPattern {
     unsigned first = 0;          ///< number in the label of the kernel's queue 0
     bool only = false;           ///< counts for interfaces of this driver only
     bool is_sure = true;         ///< false: other lines or the device tree must say that it is a NIC's
-    bool is_halves = false;      ///< of the numbers the lower half are transmit queues, the upper half receive
-    bool sub_function = false;   ///< a line of sub-functions of the PCI function, not of itself
+    bool is_halves = false;    ///< of the numbers the lower half are transmit queues, the upper half receive
+    bool sub_function = false; ///< a line of sub-functions of the PCI function, not of itself
 
     friend bool operator==(const LabelPattern&, const LabelPattern&) = default;
 };
@@ -53,9 +53,8 @@ class LabelTable {
 
     /// `known`: names of interfaces and platform devices. `driver`: of the interface that the line belongs
     /// to, "" if it is not known. The match refers to this table.
-    [[nodiscard]] std::optional<LabelMatch> match(std::string_view action,
-                                                  const std::vector<std::string>& known,
-                                                  std::string_view driver = {}) const;
+    [[nodiscard]] std::optional<LabelMatch>
+    match(std::string_view action, const std::vector<std::string>& known, std::string_view driver = {}) const;
     [[nodiscard]] const std::vector<LabelPattern>& patterns() const { return patterns_; }
 
   private:

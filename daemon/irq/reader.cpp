@@ -115,6 +115,7 @@ Result<void> InterruptReader::end_table() {
 }
 
 Result<void> InterruptReader::read_files(Irq& line) const {
+    line.fixed = line.chip.contains("MSI-INTA"); // drivers/irqchip/irq-ti-sci-inta.c: -EINVAL for every mask
     const auto dir = root_->proc().dir("irq/" + std::to_string(line.number));
     if (dir)
         read_affinity(*dir, root_->is_live(), line);

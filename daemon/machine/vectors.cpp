@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/vectors.hpp"
 
+#include "machine/labels.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -288,6 +290,11 @@ std::vector<Vector> vectors_among(const std::vector<const Irq*>& candidates, con
 } // namespace
 
 std::vector<std::vector<Vector>> vectors_of_all(std::span<const Nic> nics, const irq::InterruptTable& table) {
+    if (!table.labels) { // as it was made by hand
+        auto labelled = table;
+        labelled.labels = builtin_labels();
+        return vectors_of_all(nics, labelled);
+    }
     const auto lines = possible_lines(nics, table);
     std::vector<std::vector<Vector>> all;
     std::map<unsigned, const Nic*> first; ///< of a line; null: it is of several devices

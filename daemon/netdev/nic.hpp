@@ -56,6 +56,10 @@ struct NicLink {
     /// The inode of its folder in sysfs, 0: not known. It keeps that as long as it lives, with another name,
     /// in other namespaces and with another number, too; and one that is made anew has a new one.
     std::uint64_t folder = 0;
+    /// A virtual one that no packets arrive on by themselves: dummy, loopback, tunnels. They come over
+    /// another, by the route.
+    bool is_detached = false;
+    bool has_default_route = false;
 
     /// True if any of its names is one that `matches` takes.
     [[nodiscard]] bool is_called(const auto& matches) const {
@@ -72,8 +76,8 @@ struct NicDevice {
     std::string virtio; ///< "virtio3" for a virtio NIC, else ""
     std::optional<unsigned> node; ///< NUMA node; no value: unknown (the kernel's -1), never node 0 by mistake
     CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
-    /// IRQ numbers of its own list, ascending; some may have no handler. That of a sub-function is irqs/ of its
-    /// auxiliary device (Linux 6.11), not msi_irqs/ of the PCI function.
+    /// IRQ numbers of its own list, ascending; some may have no handler. That of a sub-function is irqs/ of
+    /// its auxiliary device (Linux 6.11), not msi_irqs/ of the PCI function.
     std::vector<unsigned> msi_irqs;
     bool is_sub_function = false;
     std::optional<unsigned> legacy_irq; ///< device/irq, only where there is no msi_irqs

@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <charconv>
 #include <ranges>
+#include <set>
 #include <span>
 
 #include <net/if.h>
+#include <net/if_arp.h>
 
 namespace affinityd::netdev {
 
@@ -161,11 +163,33 @@ bool is_interface_name(std::string_view name) {
            name.find_first_of("/: \t\n\v\f\r") == std::string_view::npos;
 }
 
-bool parse_up(std::string_view flags) {
-    if (!flags.starts_with("0x")) return false;
+unsigned parse_flags(std::string_view flags) {
+    if (!flags.starts_with("0x")) return 0;
     unsigned value = 0;
     const auto [end, status] = std::from_chars(flags.data() + 2, flags.data() + flags.size(), value, 16);
-    return status == std::errc{} && end == flags.data() + flags.size() && (value & IFF_UP) != 0;
+    return status == std::errc{} && end == flags.data() + flags.size() ? value : 0;
+}
+
+/// Names of interfaces with a default route, by the tables of /proc/net: names and flags stand at fixed
+/// places of a line. Source: net/ipv4/fib_trie.c, net/ipv6/route.c.
+std::set<std::string, std::less<>> default_routes(const host::Dir& proc) {
+    constexpr std::size_t most_text = 1U << 20; // of a router with very many routes the first
+    constexpr std::string_view no_bits = "00000000000000000000000000000000";
+    std::set<std::string, std::less<>> names;
+    const auto lines = [&](const char* file, const auto& take) {
+        const auto text = proc.read(file, most_text);
+        if (!text || !*text) return;
+        for (const auto line : split(**text, '\n'))
+            take(split_words(line));
+    };
+    lines("net/route", [&](const auto& words) {
+        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000") names.emplace(words[0]);
+    });
+    lines("net/ipv6_route", [&](const auto& words) {
+        if (words.size() > 9 && words[0] == no_bits && words[1] == "00") names.emplace(words[9]);
+    });
+    names.erase("lo"); // a route that refuses
+    return names;
 }
 
 /// Which port of a bond carries the traffic, where the others are spares. Source:
@@ -236,14 +260,16 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     if (ifindex && *ifindex <= 0x7fffffff) nic.ifindex = *ifindex;
     nic.folder = folder_number(sys, base);
     nic.mac = sys.text(base + "/address").value_or("");
-    nic.up = parse_up(sys.text(base + "/flags").value_or(""));
+    const auto flags = parse_flags(sys.text(base + "/flags").value_or(""));
+    nic.up = (flags & IFF_UP) != 0;
     nic.operstate = sys.text(base + "/operstate").value_or("");
     nic.threaded_napi = sys.number(base + "/threaded").value_or(0) > 0;
     read_stack(sys, base, *entries, nic);
     if (auto device = read_device(sys, base, nic); !device) return std::unexpected(device.error());
-    if (nic.device.empty())
-        nic.driver = port_taker(sys, name);
-    else
+    if (nic.device.empty()) nic.driver = port_taker(sys, name);
+    nic.is_detached = nic.device.empty() && nic.lower.empty() &&
+                      ((flags & IFF_NOARP) != 0 || sys.number(base + "/type").value_or(1) != ARPHRD_ETHER);
+    if (!nic.device.empty())
         nic.is_representor = is_representor_name(sys.text(base + "/phys_port_name").value_or(""));
     return nic;
 }
@@ -299,6 +325,8 @@ Result<void> NicReader::go_on() {
     case Stage::files:
         if (next_ < names_.size()) return begin_nic();
         std::ranges::stable_sort(nics_, {}, &Nic::ifindex);
+        for (const auto names = default_routes(root_->proc()); auto& nic : nics_)
+            nic.has_default_route = names.contains(nic.name);
         stage_ = root_->is_live() ? Stage::names : Stage::done;
         return {};
     case Stage::queues:
@@ -357,6 +385,7 @@ Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& n
     for (const auto& queue : *queues)
         read_queue(root.sys(), queue, **nic);
     sort_queues(**nic);
+    (*nic)->has_default_route = default_routes(root.proc()).contains(name);
     if (!root.is_live()) return nic;
     if (auto asked = ask_kernel({&**nic, 1}); !asked) return std::unexpected(asked.error());
     return nic;

@@ -4,6 +4,7 @@
 #include "base/glob.hpp"
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
+#include "planner/lanes.hpp"
 #include "planner/placements.hpp"
 #include "policy/order.hpp"
 #include "policy/suggest.hpp"
@@ -30,8 +31,8 @@ std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " :
 
 class Checker {
   public:
-    Checker(const topology::Topology& topology, const std::vector<netdev::Nic>& nics, const CheckedHere& here)
-        : here_(here), machine_{topology, nics, {}}, near_(machine::nic_cpus(machine_)) {
+    Checker(const machine::Machine& machine, const CheckedHere& here)
+        : here_(here), machine_(machine), near_(machine::nic_cpus(machine)) {
         for (const auto& [name, cpus] : near_)
             nic_names_.push_back(name);
     }
@@ -76,6 +77,12 @@ class Checker {
         const auto placements = compile(policies, machine_, {});
         for (const auto& resolved : placements.policies)
             check_counting(resolved);
+        for (const auto& resolved : placements.policies)
+            for (const auto& lanes : resolved.nics)
+                for (const auto& name : lanes.nics)
+                    for (const auto& problem : interrupt_problems(resolved, machine_, *machine_.nic(name)))
+                        add(Severity::warning, resolved.policy->nics_at, 1,
+                            "'nics': " + name + ": " + problem.message, problem.hint);
         for (const auto& resolved : placements.policies)
             if (resolved.policy->model == policy::Model::process &&
                 restricts_nothing(resolved, placements.online))
@@ -296,7 +303,7 @@ class Checker {
     };
 
     const CheckedHere& here_;
-    machine::Machine machine_;
+    const machine::Machine& machine_;
     std::map<std::string, CpuSet, std::less<>> near_;
     std::vector<std::string_view> nic_names_; ///< of machine_
     CpuSet own_; ///< CPUs near the interfaces of the policy that is being checked
@@ -309,10 +316,9 @@ class Checker {
 
 } // namespace
 
-std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies,
-                                         const topology::Topology& topology,
-                                         const std::vector<netdev::Nic>& nics, const CheckedHere& here) {
-    Checker checker(topology, nics, here);
+std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies, const machine::Machine& machine,
+                                         const CheckedHere& here) {
+    Checker checker(machine, here);
     for (const auto& policy : policies.policies)
         checker.policy(policy);
     checker.together(policies);

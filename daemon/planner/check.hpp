@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "netdev/nic.hpp"
+#include "machine/machine.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/policy.hpp"
-#include "topology/topology.hpp"
 
 #include <map>
 #include <set>
@@ -25,13 +24,12 @@ struct CheckedHere {
 /// CPU, node, package, die, cluster, cache group, core or kind that the machine does not have; a set that can
 /// never hold a CPU here; CPUs that two policies claim with `exclusive`, or claims that leave no CPU
 /// to other tasks; a policy whose CPUs are all claimed by another. Warnings: a CPU or a whole set that is
-/// offline now; an interface that the machine does not have; a `near` that names no online CPU; CPUs that a
-/// policy or thread rule names and another policy claims. Notes: a policy that restricts nothing here;
-/// threads that are not where the interrupts go; programs that find fewer CPUs than they have. Pure. The
-/// findings have no source lines; policy::add_source_lines adds them.
+/// offline now; an interface that the machine does not have, or whose interrupts cannot all be placed; a
+/// `near` that names no online CPU; CPUs that a policy or thread rule names and another policy claims. Notes:
+/// a policy that restricts nothing here; threads that are not where the interrupts go; programs that find
+/// fewer CPUs than they have. Pure. The findings have no source lines; policy::add_source_lines adds them.
 [[nodiscard]] std::vector<policy::Diagnostic> check_on_machine(const policy::PolicySet& policies,
-                                                               const topology::Topology& topology,
-                                                               const std::vector<netdev::Nic>& nics,
+                                                               const machine::Machine& machine,
                                                                const CheckedHere& here = {});
 
 } // namespace affinityd::planner

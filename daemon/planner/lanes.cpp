@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -88,13 +89,25 @@ void count_queues(Job& job) {
     job.queues = {numbers.begin(), numbers.end()};
 }
 
+/// In turn.
+CpuSet nth_cpu(const CpuSet& cpus, std::size_t n) {
+    n %= cpus.count();
+    for (const unsigned cpu : cpus)
+        if (n-- == 0) return CpuSet{cpu};
+    return cpus;
+}
+
 void add_interrupts(Job& job) {
     for (const auto& vector : job.vectors) {
         const auto* line = job.machine.irqs.find(vector.irq);
-        if (line == nullptr || !line->requested) continue;
+        if (line == nullptr || !line->requested || line->fixed) continue;
         const std::size_t place = job.place_of(vector);
         const std::size_t lane = place % job.lanes().size();
-        const CpuSet wanted = job.interrupt_mask(lane);
+        CpuSet wanted = job.interrupt_mask(lane);
+        // Two of unknown queues are on one CPU only where no sibling of its core is left.
+        if (!vector.queue && job.resolved.policy->model == policy::Model::irq &&
+            !job.resolved.policy->separate)
+            wanted = nth_cpu(job.lanes()[lane].cpus, place / job.lanes().size());
         job.want(machine::irq_subject(job.nic, vector), wanted, job.why(vector.queue, lane));
         for (const int thread : line->threads)
             job.into.threads.insert_or_assign(
@@ -342,6 +355,9 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
             if (into.queues.size() > before) load.placed.emplace(job.nic.name, resolved.policy->name);
         }
         resolved.nics.push_back(lanes);
+        for (const auto& job : jobs)
+            std::ranges::move(interrupt_problems(resolved, interfaces.machine(), job.nic),
+                              std::back_inserter(into.problems));
     } else if (!others.empty() && resolved.policy->model == policy::Model::full) {
         // Its tasks are near the interface all the same, each on a core of its own.
         resolved.nics.push_back(lanes_for(resolved, interfaces, group, others, false, load));
@@ -349,6 +365,93 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
 }
 
 } // namespace
+
+namespace {
+
+std::string some_of(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 6;
+    auto text =
+        fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), most), ", "));
+    return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
+
+/// Handlers whose labels hold the interface's name or its device's.
+std::vector<std::string> labels_with_name(const Machine& machine, const Nic& nic) {
+    const auto place = std::string_view(nic.device).substr(nic.device.rfind('/') + 1);
+    std::vector<std::string> labels;
+    for (const auto& line : machine.irqs.irqs)
+        for (const auto& action : line.actions)
+            if (action.contains(nic.name) || (!place.empty() && action.contains(place)))
+                labels.push_back(action);
+    return labels;
+}
+
+/// Those of an interface's interrupts that carry data.
+struct DataInterrupts {
+    std::size_t count = 0;
+    std::vector<std::string> unknown, fixed;
+    std::string controller;
+};
+
+DataInterrupts data_interrupts(const Machine& machine, const Nic& nic) {
+    DataInterrupts data;
+    for (const auto& vector : machine.vectors_of(nic.name)) {
+        if (!carries_data(vector)) continue;
+        ++data.count;
+        if (!vector.known) data.unknown.push_back(vector.label);
+        const auto* line = machine.irqs.find(vector.irq);
+        if (line == nullptr || !line->fixed) continue;
+        data.fixed.push_back(std::to_string(vector.irq));
+        data.controller = line->chip;
+    }
+    return data;
+}
+
+} // namespace
+
+std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const Machine& machine,
+                                        const Nic& nic) {
+    constexpr const char* say_label =
+        "add the form of its labels to /etc/affinityd/labels.d: affinityd.policy(5)";
+    std::vector<Problem> problems;
+    if (nic.device.empty() || !nic.up) return problems;
+    const auto add = [&](std::string text, std::string hint) {
+        problems.push_back({resolved.policy->name, nic.name, std::move(text), std::move(hint)});
+    };
+    const auto data = data_interrupts(machine, nic);
+    if (data.count == 0) {
+        const auto labels = labels_with_name(machine, nic);
+        add(fmt::format("none of its interrupts is known (driver {}): only XPS is set; {}",
+                        nic.driver.empty() ? "unknown" : nic.driver,
+                        labels.empty() ? "no label holds its name or its device's"
+                                       : "labels with its name: " + some_of(labels)),
+            labels.empty() ? "affinityctl irqs" : say_label);
+        return problems;
+    }
+    if (!data.unknown.empty())
+        add(fmt::format(
+                "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
+                "order of their numbers",
+                data.unknown.size(), nic.driver.empty() ? "unknown" : nic.driver, some_of(data.unknown)),
+            say_label);
+    if (!data.fixed.empty())
+        add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",
+                        some_of(data.fixed), data.controller),
+            "let RPS hand packets on, or place the tasks where the interrupts are");
+    if (nic.is_sub_function && nic.msi_irqs.empty())
+        add("the kernel does not list a sub-function's own interrupts: it has those of all sub-functions "
+            "of " +
+                nic.pci,
+            "Linux 6.11 and later list them");
+    const auto* lanes = resolved.nic(nic.name);
+    const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
+    if (lanes != nullptr && resolved.policy->model == policy::Model::irq && resolved.placement.cpus &&
+        lanes->lanes.size() < std::min(lanes->wanted, cores))
+        add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
+                        lanes->wanted, lanes->lanes.size(), cores),
+            "affinityctl cpus nic:" + nic.name);
+    return problems;
+}
 
 void LaneLoad::add_kept(const LaneGroup& group, Weight amount) {
     for (const unsigned cpu : group.kept_work()) {

@@ -60,6 +60,11 @@ struct LaneLoad {
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
                LaneLoad& load, Placements& into);
 
+/// Whatever of an interface's interrupts a policy cannot place as it would: none of them is known, labels
+/// that no form fits, a controller that refuses masks, fewer cores than it might have.
+[[nodiscard]] std::vector<Problem>
+interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machine, const netdev::Nic& nic);
+
 /// Says where `separate` is not kept, once all lanes are there.
 void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Placements& into);
 

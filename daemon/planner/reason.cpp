@@ -86,11 +86,10 @@ struct Printer {
         const auto queue = reason.queue ? fmt::format("queue {}", *reason.queue) : std::string("a queue");
         const char* model = reason.model == policy::Model::full ? "full" : "irq";
         if (!reason.apart.empty())
-            return fmt::format("{}, separate: {} of {} on CPU {}, beside its lane on core {}{}", model,
-                               queue, reason.nic, reason.apart.to_list(), reason.lane.to_list(),
-                               where);
-        return fmt::format("{}: {} of {} on core {}{}", model, queue, reason.nic,
-                           reason.lane.to_list(), where);
+            return fmt::format("{}, separate: {} of {} on CPU {}, beside its lane on core {}{}", model, queue,
+                               reason.nic, reason.apart.to_list(), reason.lane.to_list(), where);
+        return fmt::format("{}: {} of {} on core {}{}", model, queue, reason.nic, reason.lane.to_list(),
+                           where);
     }
     std::string operator()(Steering reason) const {
         switch (reason) {

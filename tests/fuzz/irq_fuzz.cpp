@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes for parse_interrupts, parse_label and classify: no crash, and results within their contracts.
+// Any bytes for parse_interrupts, a file of forms of labels, and classify: no crash, and results within their contracts.
 #include "irq/classify.hpp"
 #include "irq/reader.hpp"
+#include "machine/labels.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +19,12 @@ void require(bool promise) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const auto label = affinityd::irq::parse_label(text.substr(0, text.find('\n')));
-    require(label.is_nic || label.kind == affinityd::irq::Kind::none);
-    require(label.device.size() <= 15);
-    const auto table = affinityd::irq::parse_interrupts(text);
+    const auto match = affinityd::machine::builtin_labels()->match(text.substr(0, text.find('\n')), {});
+    require(!match || match->label.is_nic || match->label.kind == affinityd::irq::Kind::none);
+    require(!match || match->label.device.size() <= 15);
+    (void)affinityd::machine::check_labels("labels.yaml", text);
+    auto table = affinityd::irq::parse_interrupts(text);
+    table.labels = affinityd::machine::builtin_labels();
     std::size_t actions = 0;
     for (const auto& line : table.irqs) {
         require(line.counts.size() <= table.cpus.size());

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "irq/classify.hpp"
 #include "irq/reader.hpp"
+#include "machine/labels.hpp"
 
 #include <array>
 #include <cstdio>
@@ -176,7 +177,8 @@ bool is_same_line(const json& want, const Line& line) {
 
 Score score(const Sample& sample, bool with_devices) {
     Score result;
-    const auto table = parse_interrupts(sample.text);
+    auto table = parse_interrupts(sample.text);
+    table.labels = machine::builtin_labels();
     const auto devices =
         with_devices ? recorded_devices(sample.expected.at("drivers")) : std::vector<Device>();
     auto lines = classify(table, devices);

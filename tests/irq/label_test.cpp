@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/classify.hpp"
-#include "irq/label.hpp"
-#include "irq/label_table.hpp"
+#include "irq/labels.hpp"
 #include "irq/reader.hpp"
+#include "machine/labels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ class Labels : public testing::TestWithParam<Case> {};
 
 TEST_P(Labels, AreRead) {
     const auto& expected = GetParam();
-    const auto label = parse_label(expected.action);
+    const auto match = machine::builtin_labels()->match(expected.action, {});
+    const auto label = match ? match->label : Label{};
     EXPECT_EQ(label.kind, expected.kind);
     EXPECT_EQ(label.device, expected.device);
     EXPECT_EQ(label.queue ? static_cast<int>(*label.queue) : -1, expected.queue);
@@ -50,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"mlx4-comp-1@pci:0000:07:00.0", none, "", -1, "0000:07:00.0"},
         Case{"mlx4-7@0000:07:00.0", txrx, "", 7, "0000:07:00.0"},
         Case{"mana_q3@pci:7870:00:00.0", txrx, "", 3, "7870:00:00.0"}, Case{"eth0-Tx-Rx-7", txrx, "eth0", 7},
-        Case{"eth%d-ntfy-block.4", data_unknown, "", 4}, Case{"virtio12-input.0", rx, "", 0, "", "virtio12"},
+        Case{"gve-ntfy-blk4@pci:0000:00:04.0", data_unknown, "", 4, "0000:00:04.0"},
+        Case{"virtio12-input.0", rx, "", 0, "", "virtio12"},
         Case{"virtio1-output.3", tx, "", 3, "", "virtio1"},
         Case{"virtio1-config", none, "", -1, "", "virtio1", false},
         Case{"virtio1-virtqueues", none, "", -1, "", "virtio1", false},
@@ -63,8 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"eth0:safety-ue", control, "eth0", -1}, Case{"eth0-q3", txrx, "eth0", 3},
         Case{"eth0-q3-tx", tx, "eth0", 3}, Case{"eth0-fp-2", txrx, "eth0", 2},
         Case{"enp4s0f0np0-TxRx-", data_unknown, "enp4s0f0np0", -1}, Case{"eth3_g1_tx", tx, "eth3", 1},
-        Case{"skge@pci:0000:05:00.0", txrx, "", -1, "0000:05:00.0"}, Case{"eth0", txrx, "eth0", -1},
-        Case{"my-nic-rx-1", rx, "my-nic", 1}, Case{"enp2s0f1np1", txrx, "enp2s0f1np1", -1}));
+        Case{"skge@pci:0000:05:00.0", txrx, "", -1, "0000:05:00.0"}, Case{"eth0", control, "eth0", -1},
+        Case{"my-nic-rx-1", rx, "my-nic", 1}, Case{"enp2s0f1np1", control, "enp2s0f1np1", -1}));
 
 INSTANTIATE_TEST_SUITE_P(
     NoNic, Labels,
@@ -82,23 +84,39 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(LabelTable, NoPatternHidesALaterOne) {
     // Each pattern, filled in, must be read by itself and not by one before it.
-    for (const auto& pattern : label_patterns()) {
-        std::string text(pattern.pattern);
-        const auto fill = [&](std::string_view slot, std::string_view value) {
-            const auto at = text.find(slot);
-            if (at != std::string::npos) text.replace(at, slot.size(), value);
-        };
-        fill("{if}", "eth7"), fill("{nic}", "eth7"), fill("{pci}", "0000:41:00.3"),
-            fill("{virtio}", "virtio5");
-        fill("{soc}", "15100000.ethernet"), fill("{q}", "3"), fill("{t}", "2"), fill("{n}", "9");
-        const auto match = match_label(text, {});
+    const auto table = machine::builtin_labels();
+    ASSERT_GT(table->patterns().size(), 100U) << "the built-in file has an error";
+    for (const auto& pattern : table->patterns()) {
+        auto text = pattern.label;
+        for (const auto& [slot, value] : {std::pair{"{IF}", "eth7"},
+                                          {"{NIC}", "eth7"},
+                                          {"{PCI}", "0000:41:00.3"},
+                                          {"{VIRTIO}", "virtio5"},
+                                          {"{PLATFORM}", "15100000.ethernet"},
+                                          {"{N}", "3"},
+                                          {"{T}", "2"},
+                                          {"{X}", "9"}})
+            if (const auto at = text.find(slot); at != std::string::npos)
+                text.replace(at, std::string_view(slot).size(), value);
+        const auto match = table->match(text, {}, pattern.only ? pattern.driver : "");
         ASSERT_TRUE(match) << text;
-        EXPECT_EQ(match->pattern->pattern, pattern.pattern) << text;
+        EXPECT_EQ(match->pattern->label, pattern.label) << text;
     }
+}
+
+TEST(LabelTable, FaultsOfPatternsHaveTheirPlace) {
+    for (const auto& [text, offset] :
+         {std::pair{"", 0}, {"a{", 1}, {"ab}", 2}, {"x{Q}", 1}, {"{N}{N}", 3}, {"{IF}-{NIC}", 5}}) {
+        const auto fault = LabelTable::check(text);
+        ASSERT_TRUE(fault) << text;
+        EXPECT_EQ(fault->offset, static_cast<std::size_t>(offset)) << text;
+    }
+    EXPECT_FALSE(LabelTable::check("{IF}-{X}-{X}-{N}"));
 }
 
 std::vector<Line> classify_names(std::vector<std::string> names, std::vector<Device> known = {}) {
     InterruptTable table;
+    table.labels = machine::builtin_labels();
     table.cpus.resize(16);
     unsigned number = 30;
     for (auto& name : names) {
@@ -147,6 +165,25 @@ TEST(Classify, GveUpperHalfReceives) {
     EXPECT_EQ(lines[2].label.rx_queue, 0U);
     EXPECT_EQ(lines[3].label.rx_queue, 1U);
     EXPECT_EQ(lines[4].label.kind, control);
+}
+
+TEST(Classify, UnknownLabelsOfAListCarryDataAndTheBareNameDoesNot) {
+    const Device nic{"eth0", "znic", "0000:41:00.0", {}, {}, {30, 31}};
+    const auto lines = classify_names({"eth0", "z-0", "z-1"}, {nic});
+    EXPECT_EQ(lines[0].label.kind, control);
+    EXPECT_EQ(lines[1].label.kind, data_unknown);
+    EXPECT_FALSE(lines[1].known);
+    EXPECT_FALSE(lines[2].label.is_nic) << "it is not in the list";
+}
+
+TEST(Classify, LinesOfSubFunctionsAreNotThoseOfTheirFunction) {
+    const Device parent{"eth0", "mlx5_core", "0000:41:00.0", {}, {}, {30, 31}};
+    Device sub{"eth1", "mlx5_core.sf", "0000:41:00.0", {}, {}, {}};
+    sub.sub_function = true;
+    const auto lines =
+        classify_names({"mlx5_comp0@pci:0000:41:00.0", "mlx5_sf_comp0@pci:0000:41:00.0"}, {parent, sub});
+    EXPECT_EQ(lines[0].label.device, "eth0");
+    EXPECT_EQ(lines[1].label.device, "eth1");
 }
 
 std::string shown(const Line& line) {
@@ -228,8 +265,9 @@ TEST(Classify, MailboxBeforeGivesTheFunction) {
 }
 
 TEST(Classify, SharedLineGivesEachHandlerOnce) {
-    const auto table = parse_interrupts(
+    auto table = parse_interrupts(
         "CPU0\n11: 1 IO-APIC 11-fasteoi uhci_hcd:usb1, eth0, eth1\n12: 1 GIC 3 Level eth2, eth2\n");
+    table.labels = machine::builtin_labels();
     const auto lines = classify(table);
     ASSERT_EQ(lines.size(), 4U);
     EXPECT_EQ(lines[2].label.device, "eth1");

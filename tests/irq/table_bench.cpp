@@ -3,6 +3,7 @@
 // MB.
 #include "irq/classify.hpp"
 #include "irq/reader.hpp"
+#include "machine/labels.hpp"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ void parse(benchmark::State& state) {
 BENCHMARK(parse)->Arg(2)->Arg(64)->Arg(1152)->Unit(benchmark::kMillisecond);
 
 void classify(benchmark::State& state) {
-    const auto table = affinityd::irq::parse_interrupts(make_table(2, 1000));
+    auto table = affinityd::irq::parse_interrupts(make_table(2, 1000));
+    table.labels = affinityd::machine::builtin_labels();
     for (auto _ : state)
         benchmark::DoNotOptimize(affinityd::irq::classify(table));
 }

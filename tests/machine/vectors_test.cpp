@@ -181,14 +181,14 @@ TEST(NicVectors, ALegacyLineBelongsToTheInterfaceWhateverItsLabel) {
     EXPECT_EQ(shown(nic_vectors(nic, make_table({{16, "vendor_nic"}}))), Lines{"16 txrx legacy"});
 }
 
-TEST(NicVectors, UnknownLabelsOfTheDeviceCarryDataIfNoOtherDoes) {
+TEST(NicVectors, UnknownLabelsOfTheDeviceCarryData) {
     const auto table = make_table({{24, "foo-a"}, {25, "foo-b"}});
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), table)),
               (Lines{"24 ? msi_irqs", "25 ? msi_irqs"}));
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24}), table)), Lines{"24 txrx msi_irqs"});
     EXPECT_EQ(
         shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), make_table({{24, "foo-a"}, {25, "eth0-rx-0"}}))),
-        (Lines{"24 none msi_irqs", "25 rx0 msi_irqs"}));
+        (Lines{"24 ? msi_irqs", "25 rx0 msi_irqs"}));
 }
 
 TEST(NicVectors, LinesThatNameThePlatformDeviceBelongToItsInterface) {

@@ -89,7 +89,7 @@ TEST_P(OnMachine, SetsOfTheGoodCorpusAreAsExpected) {
         const auto& policy = policies.at(name);
         const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
                                             machine::nic_cpus(machine), machine.topology.online);
-        const auto found = planner::check_on_machine({{policy}, {}}, machine.topology, machine.nics);
+        const auto found = planner::check_on_machine({{policy}, {}}, machine);
         // An error, or where the CPUs are only away for now, a warning that none of them is online.
         const bool empty = std::ranges::any_of(found, [](const auto& d) {
             return d.severity == Severity::error || d.message.starts_with("this set holds no online CPU");
@@ -109,8 +109,7 @@ TEST_P(OnMachine, FindingsInItsFilesAreAsExpected) {
     for (const auto& one : cases("machines/" + GetParam())) {
         const auto read = read_policies(one.documents);
         EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
-        auto found =
-            planner::check_on_machine(read.set, recording.machine()->topology, recording.machine()->nics);
+        auto found = planner::check_on_machine(read.set, *recording.machine());
         add_source_lines(found, one.documents);
         sort_by_place(found);
         const auto expected = one.expected.string() + ".expected";

@@ -53,7 +53,7 @@ policy::PolicySet set_of(const std::vector<policy::Document>& documents) {
 
 std::string found(const std::vector<policy::Document>& documents) {
     std::string text;
-    for (const auto& d : planner::check_on_machine(set_of(documents), machine(), nics()))
+    for (const auto& d : planner::check_on_machine(set_of(documents), {machine(), nics()}))
         text += policy::to_string(d) + "\n";
     return text;
 }

@@ -80,7 +80,9 @@ inline std::optional<machine::Machine> read_recording(const std::string& name) {
     auto nics = netdev::read_nics(*root);
     auto irqs = machine::read_irqs(*root);
     if (!topology || !nics || !irqs) return std::nullopt;
-    return machine::Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
+    machine::Machine machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
+    machine::link_vectors(machine);
+    return machine;
 }
 
 } // namespace affinityd::planner::test

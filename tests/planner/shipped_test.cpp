@@ -221,7 +221,7 @@ struct Planned {
 Planned plan_one(const policy::Document& document, const Machine& machine, std::vector<Fake> processes) {
     auto read = policy::read_policies({document});
     EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
-    auto found = check_on_machine(read.set, machine.topology, machine.nics);
+    auto found = check_on_machine(read.set, machine);
     // On small machines there is nothing to choose from, which is noted.
     std::erase_if(found, [](const auto& finding) { return finding.severity == policy::Severity::note; });
     EXPECT_TRUE(found.empty()) << said(found);

@@ -11,13 +11,13 @@
 #include "host/root.hpp"
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
-#include "netdev/reader.hpp"
+#include "machine/labels.hpp"
+#include "machine/reader.hpp"
 #include "planner/match_check.hpp"
 #include "policy/advice.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "policy/settings.hpp"
-#include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -96,11 +96,9 @@ struct Here {
 Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
     const auto root = affinityd::host::Root::open(path);
     if (!root) return std::unexpected(root.error());
-    const auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return std::unexpected(topology.error());
-    const auto nics = affinityd::netdev::read_nics(*root);
-    if (!nics) return std::unexpected(nics.error());
-    Here here{{}, on_processes(set, *root)};
+    auto machine = affinityd::machine::read_machine(*root);
+    if (!machine) return std::unexpected(machine.error());
+    Here here{std::move(machine->label_findings), on_processes(set, *root)};
     affinityd::planner::CheckedHere known;
     for (std::size_t i = 0; here.matches && i < set.policies.size(); ++i) {
         const auto& one = set.policies[i];
@@ -108,7 +106,7 @@ Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
             known.counting.emplace(one.name, std::move(library));
         if (root->is_live()) tell_of_unit_affinity(one, here.matches->units[i], here.findings);
     }
-    std::ranges::move(affinityd::planner::check_on_machine(set, *topology, *nics, known),
+    std::ranges::move(affinityd::planner::check_on_machine(set, *machine, known),
                       std::back_inserter(here.findings));
     if (here.matches) std::ranges::move(here.matches->notes, std::back_inserter(here.findings));
     return here;
@@ -149,8 +147,16 @@ int check(const CheckOptions& options, const Globals& globals) {
         if (policies.empty()) return {};
         return policy_documents(policies, findings);
     };
-    const auto documents = read_policy_files();
+    auto documents = read_policy_files();
     if (!documents) return complain(documents.error());
+    // Files of forms of labels are another language.
+    std::erase_if(*documents, [&](const policy::Document& document) {
+        const bool is_labels = affinityd::machine::has_labels(document.text);
+        if (is_labels)
+            std::ranges::move(affinityd::machine::check_labels(document.path, document.text),
+                              std::back_inserter(findings));
+        return is_labels;
+    });
     auto result = policy::read_policies(*documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
     std::ranges::move(policy::advice(result.set), std::back_inserter(findings));

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interrupts of network interfaces on recorded machines: which of them carry data, where these go, and what is told of those that nobody
+knows. Cases that users reported lie in shared/data/cases (AFFINITYD_TEST_DATA names its parent folder)."""
+import os
+import pathlib
+import random
+import tarfile
+import unittest
+
+from house import House, affinityctl, allowed, cpus, document, measured, policy, report, wait_for
+from machines import OnMachine
+from nets import Net
+from recorded import Recorded
+
+DATA = pathlib.Path(os.environ.get("AFFINITYD_TEST_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared/data"))
+
+# Case -> ({interrupt: CPUs that plan gives it}, {interface: [CPUs of tx-0, tx-1, ...]}, words of its problems).
+CASES = {
+    "atlantic-one-label-for-all": ({150: "0", 151: "1", 152: "2", 153: "3", 154: "0", 155: "1", 156: "2"}, {"enp4s0": ["0", "1", "2", "3"]}, []),
+    "labels-cxgb4-queues-left-out": ({42: "0", 43: "1", 44: "2", 45: "3"}, {"enp65s0f4": ["0", "1", "2", "3"]}, []),
+    "labels-hinic-all-on-one-cpu": ({42: "0", 43: "1", 44: "2", 45: "3", 46: "0", 47: "1", 48: "2", 49: "3"}, {"enp65s0": ["0", "1", "2", "3"]}, []),
+    "labels-ionic-all-on-one-cpu": ({41: "0", 42: "1", 43: "2", 44: "3"}, {"enp65s0": ["0", "1", "2", "3"]}, []),
+    "mlx5-sub-function": ({41: "0", 42: "1", 43: "2", 44: "3", 46: "4", 47: "5", 48: "6"},
+                          {"enp65s0f0np0": ["0", "1", "2", "3"], "enp65s0f0s88": ["4", "5", "6"]}, ["enp65s0f0s88", "sub-function"]),
+    "no-interrupt-known-am65-cpsw": ({40: "0", 41: "0", 42: "1", 43: "2"}, {"eth0": ["0", "1", "2", "0", "1", "2", "0", "1"]}, []),
+    "no-interrupt-known-ravb": ({13: "0", 14: "1", 15: "0", 16: "1"}, {"eth0": ["0", "1"]}, []),
+}
+
+# printf formats of drivers that do not exist: for interface, number and PCI function.
+FORMATS = ["{i}.zq{n}", "zz_{n}:{i}", "{i}/channel/{n}", "vec{n}_{i}_rxtx", "zdrv-{p}-{n}", "{i}~r{n}", "fastnic{n}@{p}", "{i} [ring {n}]", "{i}+{n}",
+           "q-{n}-of-{i}", "eth-{p}.{n}", "{i}.rx.{n}", "ZNIC {n} {i}", "{i}_chan{n}", "zen{n}", "{i}=cmpl{n}", "znic-cq-{p}-{n}", "{i}|{n}", "cq{n}",
+           "{i}:vector{n}", "the same for all"]
+
+
+class Planned(House):
+    def plan(self, root, *files):
+        """({interrupt: CPUs}, {interface: [CPUs of tx-0, ...]}, problems) of a plan; an interrupt twice is a failure."""
+        answer = affinityctl("--root", root, "--json", "plan", *files, code=0).json
+        irqs, maps = {}, {}
+        for action in answer["actions"]:
+            if action["kind"] == "irq":
+                self.assertNotIn(action["irq"], irqs, "planned twice")
+                irqs[action["irq"]] = action["to"]
+            elif action["queue"].startswith("tx-"):
+                maps.setdefault(action["nic"], []).append(action["to"])
+        return irqs, maps, [f"{problem['subject']}: {problem['message']}" for problem in answer["problems"]]
+
+    def irq_policy(self, nic="eth0", **keys):
+        file = self.bin / "nic.yaml"
+        file.write_text(document(version=1, affinity="irq", nics=[nic], **keys), encoding="utf-8")
+        return file
+
+
+@unittest.skipUnless((DATA / "cases").is_dir(), "no recorded cases here")
+class Cases(Planned):
+    def test_each_has_its_expected_plan(self):
+        for name, (irqs, maps, words) in CASES.items():
+            with self.subTest(name):
+                root = self.bin / name
+                with tarfile.open(DATA / "cases" / name / "root.tar.gz") as archive:
+                    archive.extractall(root, filter="data")
+                found = self.plan(root, DATA / "cases" / name / "policy.yaml")
+                self.assertEqual((irqs, maps), found[:2])
+                self.assertEqual(bool(words), bool(found[2]), found[2])
+                self.assertTrue(all(word in found[2][0] for word in words), found[2])
+
+
+class UnknownLabels(Planned):
+    def test_no_two_share_a_cpu_while_another_has_none_and_all_are_told(self):
+        rng = random.Random(46)
+        for number, form in enumerate(FORMATS):
+            with self.subTest(form):
+                count, vectors = rng.choice((4, 8, 16)), rng.randint(2, 20)
+                machine = Recorded(self.bin / f"root{number}", cpus=count, smt=rng.choice((1, 1, 2)))
+                labels = [form.format(i="eth0", n=vector, p="0000:41:00.0") for vector in range(vectors)]
+                irqs = machine.nic("eth0", labels, driver="znic", queues=(rng.randint(1, vectors), rng.randint(1, vectors)))
+                plan, _, problems = self.plan(machine.root, self.irq_policy())
+                self.assertEqual(set(irqs), set(plan))
+                self.assertEqual(min(count, vectors), len(set(plan.values())), plan)
+                told = " ".join(problems)
+                self.assertIn(f"{vectors} of its interrupts are not known (driver znic)", told)
+                self.assertIn(labels[0], told)
+                check = affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text
+                self.assertIn(f"eth0: the labels of {vectors} of its interrupts", check)
+
+    def test_the_bare_name_beside_them_is_left_where_it_is(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        bare, *others = machine.nic("eth0", ["eth0", "zz0", "zz1"], driver="znic")
+        self.assertEqual({others[0]: "0", others[1]: "1"}, self.plan(machine.root, self.irq_policy())[0])
+        del bare
+
+    def test_one_labelled_with_the_bare_name_alone_is_its_only_one(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        irqs = machine.nic("eth0", ["eth0"], driver="znic", queues=(1, 1))
+        plan, _, problems = self.plan(machine.root, self.irq_policy())
+        self.assertEqual(({irqs[0]: "0"}, []), (plan, problems))
+
+    def test_none_known_names_the_driver_and_labels_with_its_name(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        machine.nic("eth0", ["zq0-eth0x", "zq1-eth0x"], driver="znic", msi=False)
+        plan, maps, problems = self.plan(machine.root, self.irq_policy())
+        self.assertEqual({}, plan)
+        self.assertEqual(["0", "1"], maps["eth0"])
+        self.assertIn("eth0: none of its interrupts is known (driver znic): only XPS is set", problems[0])
+        self.assertIn("zq0-eth0x", problems[0])
+        check = affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text
+        self.assertIn("eth0: none of its interrupts is known (driver znic)", check)
+
+    def test_a_controller_that_refuses_every_mask_is_told(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        machine.nic("eth0", [], driver="am65-cpsw-nuss", queues=(1, 1))
+        irq = machine.irq("eth0-tx-0", chip="MSI-INTA")
+        plan, _, problems = self.plan(machine.root, self.irq_policy())
+        self.assertEqual({}, plan)
+        self.assertTrue(any(f"{irq} stay where they are" in problem and "MSI-INTA" in problem for problem in problems), problems)
+
+    def test_fewer_cores_than_the_policy_names_are_told(self):
+        machine = Recorded(self.bin / "root", cpus=8, nodes=2)
+        machine.nic("eth0", [f"eth0-TxRx-{queue}" for queue in range(8)], driver="ixgbe")
+        problems = self.plan(machine.root, self.irq_policy(cpus="0-7"))[2]
+        self.assertTrue(any("8 queues are on 4 cores, though cpus has 8" in problem for problem in problems), problems)
+        self.assertEqual([], self.plan(machine.root, self.irq_policy())[2], "those near it are enough where no others are named")
+
+
+class SubFunctions(Planned):
+    def test_each_has_the_interrupts_of_its_own_list(self):
+        machine = Recorded(self.bin / "root", cpus=8)
+        pci = "0000:41:00.0"
+        parent = machine.nic("p0", [f"mlx5_comp{n}@pci:{pci}" for n in range(2)], driver="mlx5_core", pci=pci)
+        pool = [machine.irq(f"mlx5_sf_comp{n}@pci:{pci}") for n in range(4)]
+        device = f"sys/devices/pci0000:00/{pci}"
+        for irq in pool:
+            machine.put(f"{device}/msi_irqs/{irq}", "msix")
+        for number, own in ((4, pool[:2]), (5, pool[1:])):  # the second is in both lists
+            sub, name = f"{device}/mlx5_core.sf.{number}", f"p0s{number}"
+            for key, value in {"ifindex": 90 + number, "flags": "0x1003", "type": 1, "operstate": "up"}.items():
+                machine.put(f"{sub}/net/{name}/{key}", value)
+            for queue in range(2):
+                machine.put(f"{sub}/net/{name}/queues/tx-{queue}/xps_cpus", "0")
+                machine.put(f"{sub}/net/{name}/queues/rx-{queue}/rps_cpus", "0")
+            for irq in own:
+                machine.put(f"{sub}/irqs/{irq}", "")
+            for path, to in ((f"sys/class/net/{name}", f"{sub}/net/{name}"), (f"{sub}/net/{name}/device", sub), (f"{sub}/subsystem", "sys/bus/auxiliary")):
+                machine.link(path, to)
+        plan, _, problems = self.plan(machine.root, self.irq_policy("p0*"))
+        self.assertEqual(set(parent + pool), set(plan))
+        self.assertEqual(len(plan), len(set(plan.values())), "no two on one CPU")
+        self.assertFalse(any("sub-function's own" in problem for problem in problems), problems)
+
+
+class OwnForms(Planned):
+    """/etc/affinityd/labels.d/*.yaml: a new driver needs no new version."""
+
+    def setUp(self):
+        super().setUp()
+        self.machine = Recorded(self.bin / "root", cpus=4)
+        self.irqs = self.machine.nic("eth0", ["zmgmt@eth0", "zq1:eth0", "zq0:eth0"], driver="znic", queues=(2, 2))
+
+    def forms(self, text):
+        return self.machine.put("etc/affinityd/labels.d/znic.yaml", text)
+
+    def test_a_form_says_what_an_interrupt_is(self):
+        self.forms('version: 1\nlabels:\n  - {label: "zmgmt@{IF}", kind: control}\n  - label: "zq{N}:{IF}"\n    kind: rxtx\n    driver: znic')
+        plan, _, problems = self.plan(self.machine.root, self.irq_policy())
+        self.assertEqual(({self.irqs[1]: "1", self.irqs[2]: "0"}, []), (plan, problems))
+
+    def test_a_file_with_an_error_counts_for_nothing_and_is_told_with_its_place(self):
+        file = self.forms('version: 1\nlabels:\n  - {label: "zq{QUEUE}:{IF}", kind: rxtx}')
+        plan, _, problems = self.plan(self.machine.root, self.irq_policy())
+        self.assertEqual(3, len(set(plan.values())))
+        self.assertTrue(any("znic.yaml:3:" in problem and "no such placeholder" in problem for problem in problems), problems)
+        for words in (("--root", self.machine.root, "check", self.bin / "nic.yaml"), ("check", file)):
+            answer = affinityctl(*words, code=1)
+            self.assertIn("znic.yaml:3:", answer.text)
+
+    def test_hostile_files_are_findings(self):
+        for text in ("labels: 1", "labels: [1]", "labels: [{}]", "labels: [{label: '', kind: rx}]", "labels: [{label: '{IF}{NIC}', kind: rx}]",
+                     "labels: [{label: '{', kind: rx}]", "labels: [{label: '}', kind: rx}]", "labels: [{label: a, kind: none}]", "labels: &a [*a]",
+                     f"labels: [{{label: {'{X}' * 200}, kind: rx}}]", "labels: [{label: a, kind: rx, only: true}]", "labels: [{label: a, first: -1, kind: rx}]"):
+            with self.subTest(text[:60]):
+                answer = affinityctl("check", self.forms(text), code=1)
+                self.assertIn("znic.yaml:1:", answer.text)
+
+
+class Usage(Net):
+    """Which interface serves a server is remembered by the device."""
+
+    def test_two_that_swap_their_names_keep_their_servers(self):
+        nics = [self.pair(number) for number in (0, 1)]
+        servers = [self.server(f"server{number}", f"10.99.{number}.1") for number in (0, 1)]
+        [self.client(number) for number in (0, 1)]
+        daemon = self.inside(settings={"reconcile": "2s"},
+                             **{f"web{number}": policy(f"server{number}", affinity="full", nics="auto", cpus=str(number), bind="core", settle=0)
+                                for number in (0, 1)})
+
+        def served():
+            queues = daemon.status()["queues"]
+            return {(queue["nic"], queue["policy"]) for queue in queues if queue["kind"] == "steering" and queue["queue"].startswith("tx")}
+        wait_for(lambda: served() == {(nics[0], "web0"), (nics[1], "web1")}, served)
+        middle = self.nic("m")
+        for old, new in ((nics[0], middle), (nics[1], nics[0]), (middle, nics[1])):
+            self.near.ip("link", "set", old, "name", new)
+        wait_for(lambda: served() == {(nics[1], "web0"), (nics[0], "web1")}, served, patience=20)
+        self.assertEqual(["0", "1"], [allowed(server.pid) for server in servers])
+
+    def test_an_address_of_no_wire_is_served_by_the_default_route(self):
+        nic = self.pair()
+        self.near.ip("link", "set", "lo", "up")
+        self.near.ip("addr", "add", "203.0.113.9/32", "dev", "lo")
+        self.near.ip("route", "add", "default", "via", "10.99.0.2")
+        self.server("server", "203.0.113.9")
+        daemon = self.inside(web=policy("server", affinity="full", nics="auto", bind="core", settle=0))
+        wait_for(lambda: {name for name, _ in self.placed(daemon)} == {nic}, lambda: daemon.status()["problems"])
+
+
+class Workers(OnMachine):
+    def test_interrupts_go_where_workers_are_soon_after_some_have_ended(self):
+        irqs = self.nic("eth0", 2)
+        workers = [self.program("server") for _ in range(2)]
+        self.acting(web=policy("server", affinity="full", nics=["eth0"], cpus="0-1", spread="core", bind="core", settle=0))
+
+        def places():
+            return [{cpu for irq in irqs for cpu in self.irq(irq)}, {cpu for worker in workers for cpu in cpus(allowed(worker.pid))}]
+        wait_for(lambda: places() == [{0, 1}, {0, 1}], places)
+        workers.pop().end()
+        took = measured(lambda: len(places()[1]) == 1 and places()[0] == places()[1], places)
+        report(f"interrupts are where the last worker is after {took:.1f} s")
