@@ -26,17 +26,7 @@ void Bookkeeping::see(const KnownProcess& process, bool ending) {
     costs_.see(process.id, current_->policy(process.policy).name, ending);
 }
 
-Bookkeeping::Workers Bookkeeping::workers() const {
-    Workers workers;
-    for (const auto& [pid, process] : tasks_.processes())
-        if (const auto& policy = current_->policy(process.policy); policy.model == policy::Model::full)
-            workers[policy.name] +=
-                planner::distributes_threads(policy.placement) ? process.threads.size() : 1;
-    return workers;
-}
-
 void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& takes_none) {
-    counted_ = workers();
     const auto& world = *current_.world;
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     const planner::Interfaces interfaces(world.machine());

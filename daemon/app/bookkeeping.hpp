@@ -38,12 +38,6 @@ class Bookkeeping {
     /// are others now.
     [[nodiscard]] bool step_usage(const OutOfTime& out_of_time, bool& changed);
 
-    /// Tasks of each policy whose lanes depend on their number, as they are known now.
-    using Workers = std::map<std::string, std::size_t, std::less<>>;
-    [[nodiscard]] Workers workers() const;
-    /// As begin_usage() has counted them last.
-    [[nodiscard]] const Workers& counted_workers() const { return counted_; }
-
     /// Adds up what the traffic of the pass has cost. `at_end`: the daemon ends, so all periods are closed.
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
@@ -66,7 +60,6 @@ class Bookkeeping {
     TaskTable& tasks_;
     Log& log_;
     accounting::NicUsage usage_;
-    Workers counted_;
     accounting::PassiveCost costs_;
     accounting::Measurements measurements_;
     LocalReads local_reads_;

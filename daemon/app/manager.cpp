@@ -244,18 +244,6 @@ void Manager::link_changed(const std::string& nic) {
     work_.want(Work::Urgency::soon);
 }
 
-bool Manager::has_lanes() const {
-    return shared_.current.world != nullptr &&
-           std::ranges::any_of(shared_.current.placements().policies,
-                               [](const auto& resolved) { return !resolved.all_lanes.empty(); });
-}
-
-void Manager::look_at_workers() {
-    auto workers = bookkeeping_.workers();
-    if (workers == workers_ && workers != bookkeeping_.counted_workers()) work_.want(Work::Urgency::soon);
-    workers_ = std::move(workers);
-}
-
 void Manager::events_lost() {
     ++shared_.events_lost;
     tasks_.events_lost();

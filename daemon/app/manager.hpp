@@ -53,11 +53,6 @@ class Manager final : public Commands {
     /// An interface has changed: its queues are put right at once, before any task is looked at. "": which
     /// one is not known.
     void link_changed(const std::string& nic);
-    /// Asks for a pass if a policy has another number of workers than its lanes were made for, and had it at
-    /// the last look, too: until then interrupts arrive where none of them is.
-    void look_at_workers();
-    /// True if there is anything for look_at_workers() to do.
-    [[nodiscard]] bool has_lanes() const;
     /// Process events were lost: everything is looked at again.
     void events_lost();
     /// Works until `out_of_time` says so. True: there is nothing left to do.
@@ -127,7 +122,6 @@ class Manager final : public Commands {
     [[nodiscard]] bool claims_nothing(std::string_view policy);
 
     Parts parts_;
-    Bookkeeping::Workers workers_; ///< at the last look
     Shared shared_;
     Work work_;
     Carrying carrying_;

@@ -13,13 +13,11 @@ constexpr std::chrono::seconds pause{3};
 } // namespace
 
 void InterruptWatch::follow() {
-    if (!next_.is_armed() && (manager_.queues().guards_interrupts() || manager_.has_lanes()))
-        next_.arm(pause);
+    if (!next_.is_armed() && manager_.queues().guards_interrupts()) next_.arm(pause);
 }
 
 void InterruptWatch::look() {
     follow();
-    if (manager_.has_lanes()) manager_.look_at_workers();
     if (!manager_.queues().guards_interrupts() || manager_.work().is_urgent_full()) return;
     // Who did it may be a program that only a pass over all processes finds: irqbalance.
     manager_.work().add_urgent(std::make_unique<app::InterruptGlance>(

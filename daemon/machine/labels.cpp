@@ -42,7 +42,7 @@ constexpr std::array form_keys{
     Key{Level::top, "kind", Type::choice, kind_names, "", "", "rx", "What the interrupt is for."},
     Key{Level::top, "alone", Type::choice, kind_names, "", "", "rxtx", "The kind where no line of another form carries the device's data."},
     Key{Level::top, "driver", Type::text, {}, "", "", "hinic", "The driver that the form belongs to."},
-    Key{Level::top, "first", Type::integer, {}, "0", "", "1", "The number in the label of the kernel's queue 0."},
+    Key{Level::top, "first", Type::described, {}, "0", "a number from 0 to 65535", "1", "The number in the label of the kernel's queue 0."},
     Key{Level::top, "only", Type::boolean, {}, "false", "", "true", "The form counts for interfaces of this driver only."},
     Key{Level::top, "sure", Type::boolean, {}, "true", "", "false", "The form alone says that the line is a network interface's."},
     Key{Level::top, "sub_function", Type::boolean, {}, "false", "", "true", "The line is of sub-functions of the PCI function."},
