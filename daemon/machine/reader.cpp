@@ -3,8 +3,9 @@
 
 #include "host/root.hpp"
 #include "irq/reader.hpp"
-#include "machine/kernel_threads.hpp"
+#include "irq/threads.hpp"
 #include "machine/labels.hpp"
+#include "netdev/napi.hpp"
 #include "netdev/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -28,6 +29,20 @@ std::optional<std::uint32_t> read_flow_entries(const host::Root& root) {
     const auto entries = root.proc().number("sys/net/core/rps_sock_flow_entries");
     if (!entries || *entries < 0 || *entries > 0xffffffffLL) return std::nullopt;
     return static_cast<std::uint32_t>(*entries);
+}
+
+/// Notes the kernel threads at the queues and interrupts whose work they do: threaded NAPI, irq/N-name.
+void attach_kernel_threads(Machine& machine) {
+    std::vector<irq::NamedThread> handlers;
+    std::vector<netdev::NamedThread> pollers;
+    for (const auto& thread : machine.kernel_threads) {
+        if (thread.comm.starts_with("irq/"))
+            handlers.push_back({thread.id.tid, thread.comm});
+        else
+            pollers.push_back({thread.id.tid, thread.comm});
+    }
+    irq::attach_threads(machine.irqs, handlers);
+    netdev::attach_napi_threads(machine.nics, pollers);
 }
 
 /// While no port of a bond has a link, the last one that had is as good as any: nobody moves for that.
