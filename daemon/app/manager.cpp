@@ -9,7 +9,6 @@
 #include "app/silent_processes.hpp"
 #include "app/task_round.hpp"
 #include "base/counted.hpp"
-#include "host/avoided.hpp"
 #include "machine/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -93,10 +92,7 @@ Manager::Manager(Parts parts)
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, shared_.answers.placed(), parts_.log}),
-      steering_({{parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
-                  parts_.enforcer, carrying_.executor, carrying_.lost, shared_.releases,
-                  shared_.answers.placed(), parts_.log},
-                 tasks_.placer().assignments(),
+      steering_({shared_.current, tasks_.table(), tasks_.placer().assignments(), shared_.releases,
                  [this](int pid) { tasks_.process_changed(pid); },
                  [this](const auto& found) { bookkeeping_.local_reads().note(found); },
                  [this] { work_.want(Work::Urgency::now); }}),
@@ -193,11 +189,10 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(
-        learn_nic_usage(bookkeeping_, steering_.listeners(), [this] { work_.want(Work::Urgency::soon); }));
+        learn_nic_usage(bookkeeping_, steering_, [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
-    pass->then_do([this] { return steering_.rounds().next(); });
     pass->then([this] {
         carrying_.lost.end_pass();
         followers_.memory().take_moved();
@@ -206,8 +201,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     });
     pass->until([this](const auto& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
     pass->then([this] {
-        if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
-        steering_.end_pass(parts_.settings.sampled_connections);
+        steering_.end_pass();
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
@@ -279,7 +273,6 @@ void Manager::begin_stop(std::function<void()> done) {
         coexistence_.stop();
         units_.begin_stop();
     });
-    host::end_rests();
     // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
     const auto online = topology::read_online(parts_.root).value_or(shared_.current.placements().online);
     stop->then_do([this, online] {

@@ -58,7 +58,7 @@ void Manager::status(OwnedAnswer answer) {
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor,
-                                          shared_.releases, steering_.listeners());
+                                          shared_.releases, steering_);
         auto states = steering_.tasks().states();
         for (std::size_t i = 0; i < overview.policies.size(); ++i) {
             auto& policy = overview.policies[i];
@@ -194,7 +194,6 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
     else
         shared_.releases.release_process(process->id);
     shared_.current->releases_changed();
-    steering_.listeners().begin_anew();
     parts_.log.info(fmt::format("released by hand: {}{}",
                                 what.empty() ? "everything"
                                 : is_policy  ? "policy "
@@ -202,9 +201,7 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
                                 what));
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const auto* listener = std::get_if<planner::ListenerCpu>(&entry.subject);
-        const bool is_its =
-            (task != nullptr && task->pid == pid) || (listener != nullptr && listener->process == pid);
+        const bool is_its = task != nullptr && task->pid == pid;
         const bool is_meant = what.empty() || (is_policy ? entry.record.policy == what : is_its);
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };

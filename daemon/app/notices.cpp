@@ -2,7 +2,6 @@
 #include "app/notices.hpp"
 
 #include "app/message_ids.hpp"
-#include "host/foreign_socket.hpp"
 
 #include <system_error>
 
@@ -17,8 +16,6 @@ using enforcer::Notice;
 std::string reason_of(const Notice& notice) {
     const std::string outcome(to_string(notice.outcome));
     if (notice.code == 0) return outcome;
-    if (std::holds_alternative<machine::ListenerCpu>(notice.subject))
-        return host::why_not_reached(notice.code);
     return fmt::format("{}: {}", outcome, std::generic_category().message(notice.code));
 }
 

@@ -5,8 +5,6 @@
 #include "host/container.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -42,7 +40,6 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
         return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
                "kernel, "
                "or none in this network namespace";
-    if (auto note = planner::alike_note(resolved, plan); !note.empty()) return note;
     if (processes > 0)
         if (auto note = queues_note(world, resolved); !note.empty()) return note;
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
@@ -64,7 +61,7 @@ CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
 
 std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
                                                 const enforcer::Executor& executor, const Releases& releases,
-                                                const Listeners& listeners) {
+                                                const Steering& steering) {
     std::vector<status::PolicyStatus> list;
     for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
         const auto& policy = world.policy(i);
@@ -88,12 +85,8 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         const auto& corrected = executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
-        const auto* plan = listeners.plan_of(policy.name);
-        if (plan != nullptr) {
-            const auto told = plan->still_told | std::views::values;
-            value.packets.steer = {plan->targets.size(), plan->left,
-                                   std::accumulate(told.begin(), told.end(), std::size_t{0})};
-        }
+        const auto* plan = steering.plan_of(policy.name);
+        if (plan != nullptr) value.packets.steer = *plan;
         value.note = policy_note(world, i, value.held.processes, plan);
         list.push_back(std::move(value));
     }

@@ -3,7 +3,7 @@
 
 #include "app/coexistence.hpp"
 #include "app/event_queue.hpp"
-#include "app/listeners.hpp"
+#include "app/steering.hpp"
 #include "app/releases.hpp"
 #include "app/task_status.hpp"
 #include "app/world.hpp"
@@ -21,7 +21,7 @@ namespace affinityd::app {
 [[nodiscard]] std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
                                                               const enforcer::Executor& executor,
                                                               const Releases& releases,
-                                                              const Listeners& listeners);
+                                                              const Steering& steering);
 
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into);

@@ -99,13 +99,13 @@ Sequence::Stage look_after_journal(state::Journal& journal, Log& log) {
     };
 }
 
-Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Listeners& listeners,
+Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Steering& steering,
                                 std::function<void()> changed) {
-    return [&bookkeeping, &listeners, changed = std::move(changed),
+    return [&bookkeeping, &steering, changed = std::move(changed),
             is_begun = false](const OutOfTime& out_of_time) mutable {
         if (!std::exchange(is_begun, true))
             bookkeeping.begin_usage(
-                [&](const KnownProcess& process) { return listeners.takes_none(process); });
+                [&](const KnownProcess& process) { return steering.takes_none(process); });
         bool has_changed = false;
         if (!bookkeeping.step_usage(out_of_time, has_changed)) return false;
         if (has_changed) changed();

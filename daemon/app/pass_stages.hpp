@@ -3,7 +3,7 @@
 
 #include "app/bookkeeping.hpp"
 #include "app/latency_source.hpp"
-#include "app/listeners.hpp"
+#include "app/steering.hpp"
 #include "app/log.hpp"
 #include "app/sequence.hpp"
 #include "app/world.hpp"
@@ -41,7 +41,7 @@ void reread_channels(const host::Root& root, Current& current);
 [[nodiscard]] Sequence::Stage look_after_journal(state::Journal& journal, Log& log);
 
 /// Learns which interface serves which process; `changed` is called if the placements are others for it.
-[[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Listeners& listeners,
+[[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Steering& steering,
                                               std::function<void()> changed);
 
 } // namespace affinityd::app

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/placed.hpp"
 
-#include "host/foreign_socket.hpp"
-
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -25,13 +23,11 @@ bool is_kept_off(const planner::Action& action) {
 
 } // namespace
 
-std::string reason_of(const machine::Subject& subject, const enforcer::Applied& applied) {
+std::string reason_of(const enforcer::Applied& applied) {
     if (applied.outcome == enforcer::Outcome::unrecorded)
         return "the undo journal cannot be written: " + std::generic_category().message(applied.code);
     if (applied.code == 0) return std::string(to_string(applied.outcome));
-    return std::holds_alternative<machine::ListenerCpu>(subject)
-               ? host::why_not_reached(applied.code)
-               : std::generic_category().message(applied.code);
+    return std::generic_category().message(applied.code);
 }
 
 status::PolicyChanges& Placed::of(std::string_view policy) {
@@ -46,11 +42,9 @@ void Placed::count(const planner::Action& action, std::string_view policy, const
     auto& counts = of(policy);
     if (outcome == enforcer::Outcome::foreign) {
         ++counts.left;
-    } else if (enforcer::may_be_made_later(action.subject, outcome) && !action.restore) {
-        ++counts.put_off;
     } else if (!enforcer::took_effect(outcome)) {
         ++(action.restore ? counts.not_put_back : counts.refused);
-        if (counts.reason.empty()) counts.reason = reason_of(action.subject, applied);
+        if (counts.reason.empty()) counts.reason = reason_of(applied);
     } else if (action.restore) {
         counts.put_back.add(action.subject);
     } else if (is_kept_off(action)) {

@@ -65,6 +65,6 @@ class Placed {
 };
 
 /// Why `subject` was not changed, in a few words.
-[[nodiscard]] std::string reason_of(const machine::Subject& subject, const enforcer::Applied& applied);
+[[nodiscard]] std::string reason_of(const enforcer::Applied& applied);
 
 } // namespace affinityd::app

@@ -35,7 +35,7 @@ void Restorer::count(const state::Entry& entry, const enforcer::Applied& applied
     else if (applied.outcome == enforcer::Outcome::foreign)
         ++counts.left;
     else if (++counts.not_put_back; counts.reason.empty())
-        counts.reason = reason_of(entry.subject, applied);
+        counts.reason = reason_of(applied);
 }
 
 /// Its record is in force again, and it is put back with all others.

@@ -27,7 +27,7 @@ enum class Outcome : std::uint8_t {
     not_permitted, ///< EPERM / EACCES
     no_cpu,        ///< no CPU of the mask is online or allowed (EINVAL)
     full,          ///< the CPU has no interrupt vector left (ENOSPC): another CPU may do
-    busy,          ///< later (EAGAIN, EBUSY on interrupts; EINPROGRESS on listeners: it may be made yet)
+    busy,          ///< later (EAGAIN, EBUSY on interrupts)
     reused,  ///< gone, and another task that had its number already was hit in its place: put back at once
     foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
     unrecorded, ///< not tried: the undo journal could not be written; `code` says why
@@ -39,10 +39,6 @@ enum class Outcome : std::uint8_t {
 
 /// True for outcomes that mean that the subject is no longer there.
 [[nodiscard]] bool has_gone(Outcome outcome);
-
-/// True for a change that has not been refused: a call on a listener that did not come back in time may still
-/// be made, see host::patiently().
-[[nodiscard]] bool may_be_made_later(const machine::Subject& subject, Outcome outcome);
 
 /// True for refusals that CPUs and cpusets which change may cause for a moment.
 [[nodiscard]] bool is_of_the_moment(Outcome outcome);

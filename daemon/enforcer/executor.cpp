@@ -146,8 +146,6 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     carried.applied = enforcer_.apply(action);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
-    if (may_be_made_later(action.subject, carried.applied.outcome))
-        return carried; // settle() sees what it has then
     const auto done = took_effect(carried.applied.outcome)
                           ? journal_.confirm(action.subject, carried.applied.granted)
                           : take_back(journal_, enforcer_, action, carried.applied.outcome, before);
@@ -184,8 +182,8 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         if (has_gone(outcome)) backoff_.forget(action.subject);
         return;
     }
-    // The disk refused, not the subject, and that has been told; or it has not refused yet.
-    if (outcome == Outcome::unrecorded || may_be_made_later(action.subject, outcome)) return;
+    // The disk refused, not the subject, and that has been told.
+    if (outcome == Outcome::unrecorded) return;
     if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
                       expected_.holds_for(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
@@ -199,13 +197,6 @@ Carried Executor::restore_present(const Subject& subject, const UndoRecord& reco
     if (is_ours(journal_, record, subject, present, online) ||
         (cpuset && planner::is_still_ours(record, present, online, cpuset()))) {
         carried.applied = enforcer_.apply(action);
-        // As long as it may still be made, either setting is ours.
-        if (may_be_made_later(subject, carried.applied.outcome) && enforcer_.acts()) {
-            const auto before = present == record.original ? std::nullopt : std::optional(present);
-            const auto done = journal_.put(
-                subject, {record.original, record.original, record.original, record.policy, before});
-            if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-        }
     } else {
         carried.applied = {Outcome::foreign, present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));

@@ -66,10 +66,6 @@ Outcome steering_outcome(int code) {
     return code == EIO ? Outcome::failed : irq_outcome(code);
 }
 
-bool may_be_made_later(const machine::Subject& subject, Outcome outcome) {
-    return outcome == Outcome::busy && std::holds_alternative<machine::ListenerCpu>(subject);
-}
-
 bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
 
 bool has_gone(Outcome outcome) { return outcome == Outcome::gone || outcome == Outcome::reused; }

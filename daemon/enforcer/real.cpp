@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
-#include "enforcer/listener_cpus.hpp"
 #include "enforcer/task_masks.hpp"
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
@@ -16,7 +15,6 @@ namespace {
 
 using machine::FlowTable;
 using machine::IrqMask;
-using machine::ListenerCpu;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::TaskMask;
@@ -26,7 +24,7 @@ using planner::Action;
 class RealEnforcer final : public Enforcer {
   public:
     explicit RealEnforcer(const host::Root& root)
-        : root_(root), tasks_(root), listeners_(root), memory_(root) {}
+        : root_(root), tasks_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -89,10 +87,6 @@ class RealEnforcer final : public Enforcer {
         return written(root_.sys().write(**path, text), subject, action);
     }
 
-    Applied write(const ListenerCpu& subject, const Action& action) const {
-        return listeners_.write(subject, action);
-    }
-
     /// It is gone, or an Error kept it from being found.
     static Applied not_found(const auto& found) {
         if (found) return {Outcome::gone, {}, ENOENT};
@@ -115,17 +109,12 @@ class RealEnforcer final : public Enforcer {
         return tasks_.read(subject);
     }
 
-    [[nodiscard]] Result<std::optional<Setting>> read(const ListenerCpu& subject) const {
-        return listeners_.read(subject);
-    }
-
     [[nodiscard]] Result<std::optional<Setting>> read(const auto& queue) const {
         return machine::read_setting(root_, queue);
     }
 
     const host::Root& root_;
     TaskMasks tasks_;
-    ListenerCpus listeners_;
     MemoryMover memory_;
 };
 

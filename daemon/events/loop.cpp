@@ -9,7 +9,6 @@
 #include "events/interrupt_watch.hpp"
 #include "events/later_watch.hpp"
 #include "events/listener_watch.hpp"
-#include "events/look_watch.hpp"
 #include "events/measure_schedule.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
@@ -34,7 +33,6 @@ struct Watches {
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
     std::unique_ptr<ListenerWatch> listeners;
-    std::vector<std::unique_ptr<LookWatch>> looks;
     std::unique_ptr<LaterWatch> later; ///< where there are no process events
     struct {
         Source irqbalance, names, arguments;
@@ -64,7 +62,6 @@ class EventLoop final : public Loop {
 
   private:
     Result<void> add_signals();
-    Result<void> watch_looks();
     void watch_groups();
     Result<void> watch_answers();
     void all_done();
@@ -125,7 +122,6 @@ Result<void> EventLoop::subscribe() {
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
     if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
-    if (auto done = watch_looks(); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
@@ -139,28 +135,6 @@ Result<void> EventLoop::add_signals() {
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, on_term, this);
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGHUP, on_hangup, this);
     if (status < 0) return fail("cannot watch signals", {}, -status);
-    return {};
-}
-
-Result<void> EventLoop::watch_looks() {
-    auto& listeners = manager_.steering().listeners();
-    auto& samples = manager_.steering().looks();
-    watches_.looks.push_back(std::make_unique<LookWatch>(
-        LookWatch::Looker{"the listeners of servers", listeners.fd(), [&] { return listeners.next_look(); },
-                          [&] { listeners.look(); },
-                          [this] {
-                              const auto news = manager_.steering().take_listeners();
-                              if (news == app::Listeners::News::none) return;
-                              auto& rounds = manager_.steering().rounds();
-                              if (!rounds.does_one_wait()) manager_.work().add(rounds.next());
-                              if (news == app::Listeners::News::usage)
-                                  manager_.work().want(app::Work::Urgency::soon);
-                          }}));
-    watches_.looks.push_back(std::make_unique<LookWatch>(
-        LookWatch::Looker{"connections", samples.fd(), [&] { return samples.next_look(); },
-                          [&] { samples.look(); }, [&] { samples.take(); }}));
-    for (const auto& watch : watches_.looks)
-        if (auto done = watch->add_to(event_.get()); !done) return done;
     return {};
 }
 
@@ -245,8 +219,6 @@ void EventLoop::all_done() {
     if (watches_.processes) watches_.processes->follow();
     watches_.interrupts->follow();
     watches_.listeners->follow();
-    for (const auto& watch : watches_.looks)
-        watch->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -269,7 +241,6 @@ void EventLoop::stop() {
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
-    watches_.looks.clear();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
 

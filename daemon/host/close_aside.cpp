@@ -2,7 +2,6 @@
 #include "host/close_aside.hpp"
 
 #include "host/blocked_signals.hpp"
-#include "host/interruptions.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -57,7 +56,6 @@ int CloseAside::waiting() const {
 
 /// What a thread does.
 void CloseAside::close_all(const std::shared_ptr<Work>& work) {
-    const Interruptions interruptions;
     std::unique_lock lock(work->mutex);
     const auto has_news = [&] { return !work->numbers.empty() || work->is_over; };
     for (;;) {
@@ -69,9 +67,7 @@ void CloseAside::close_all(const std::shared_ptr<Work>& work) {
         work->numbers.pop_front();
         work->last_taken = Clock::now();
         lock.unlock();
-        interruptions.begin();
         ::close(number);
-        interruptions.end();
         lock.lock();
         --work->waiting;
     }

@@ -8,9 +8,8 @@
 namespace affinityd::host {
 
 /// Closes what may take as long as somebody else likes, such as a connection that lingers: by a thread, and
-/// by another one when that takes long, so that nobody waits for it. That a connection lingers is not waited
-/// for by them either, but for two milliseconds: those of one user leave room for others soon. Threads that
-/// have nothing to close for a second end.
+/// by another one when that takes long, so that nobody waits for it. Threads that have nothing to close for a
+/// second end.
 class CloseAside {
   public:
     CloseAside();

@@ -3,12 +3,12 @@
 
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
-#include "host/patient_call.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -69,6 +69,13 @@ class ReadingThread {
     static constexpr std::chrono::milliseconds shortest_rest{20};
     static constexpr int per_reading = 20; // a twentieth of a CPU
 
+    /// CPU time of the calling thread.
+    static std::chrono::nanoseconds thread_time() {
+        timespec time{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+    }
+
     void work(const std::stop_token& stop) {
         std::unique_lock lock(mutex_);
         while (changed_.wait(lock, stop, [this] { return asked_.has_value(); }) && !stop.stop_requested()) {
@@ -79,9 +86,9 @@ class ReadingThread {
             const auto asked = *std::exchange(asked_, std::nullopt);
             lock.unlock();
             const auto begun = Clock::now();
-            const auto used_before = host::thread_time_with_calls();
+            const auto used_before = thread_time();
             auto found = read_(asked, stop);
-            const auto used = host::thread_time_with_calls() - used_before;
+            const auto used = thread_time() - used_before;
             lock.lock();
             const auto now = Clock::now(); // what was rested while it read counts
             next_ = std::clamp<Clock::time_point>(begun + per_reading * used, now + shortest_rest,

@@ -19,7 +19,7 @@ struct ReadCount {
     unsigned reader = 0;             ///< CPU on which it was read
     int thread = 0;                  ///< tid that reads; 0: not known
     unsigned protocol = 6;           ///< IPPROTO_TCP, IPPROTO_UDP ...
-    std::uint64_t reads = 0;         ///< or samples
+    std::uint64_t reads = 0;
 };
 
 /// What was seen in some time of who reads where the kernel takes packets in.
@@ -27,7 +27,6 @@ struct ReadCounts {
     std::vector<ReadCount> counts;
     std::map<int, std::string> names; ///< of processes; any bytes: show them through printable()
     double seconds = 0;               ///< how long it was watched
-    bool is_exact = true;             ///< every read; else sockets were sampled now and then
     bool has_other_protocols = true;  ///< not only TCP
     std::vector<std::string> notes{}; ///< for people: what is missing, and why
     std::uint64_t lost = 0;           ///< reads for which there was no room

@@ -28,7 +28,7 @@ void Samples::forget(const std::function<bool(int)>& is_meant) {
 }
 
 ReadCounts Samples::counts(std::map<int, std::string> names) const {
-    ReadCounts found{.counts = {}, .names = std::move(names), .is_exact = false};
+    ReadCounts found{.counts = {}, .names = std::move(names)};
     found.counts.reserve(pairs_.size());
     for (const auto& [pair, samples] : pairs_)
         found.counts.push_back({.pid = pair.pid,

@@ -24,9 +24,6 @@ struct Printer {
                                   : fmt::format("{} rx-{}-flows", table.nic, table.queue);
     }
     std::string operator()(const UnitCpuset& cpuset) const { return "AllowedCPUs of " + cpuset.unit; }
-    std::string operator()(const ListenerCpu& listener) const {
-        return fmt::format("listener {} of process {}", listener.port, listener.process);
-    }
 };
 
 std::size_t mix(std::size_t seed, std::size_t value) {
@@ -48,9 +45,6 @@ struct Hasher {
         return mix(text(table.device), mix(table.queue, table.port()));
     }
     std::size_t operator()(const UnitCpuset& cpuset) const { return text(cpuset.unit); }
-    std::size_t operator()(const ListenerCpu& listener) const {
-        return std::hash<std::uint64_t>{}(listener.cookie);
-    }
     static std::size_t text(const std::string& value) { return std::hash<std::string>{}(value); }
 };
 

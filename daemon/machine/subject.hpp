@@ -87,20 +87,7 @@ struct UnitCpuset {
     friend bool operator==(const UnitCpuset&, const UnitCpuset&) = default;
 };
 
-/// A TCP listener's SO_INCOMING_CPU: on which CPU connections have to arrive to be preferred for it among the
-/// listeners of one address (SO_REUSEPORT). It is reached by a process that has it open. Source: socket(7).
-struct ListenerCpu {
-    std::uint64_t cookie = 0; ///< SO_COOKIE: no other socket of this boot has it
-    // Where it was last seen, no part of the identity:
-    int process = 0; ///< who takes connections from it
-    int parent = 0;  ///< of that one, 0: not known; this and its other children may have it open, too
-    int number = 0;  ///< the descriptor by which they have it
-    std::uint16_t port = 0;
-    std::uint64_t inode = 0; ///< by which others are found who have it open; 0: not known
-    friend bool operator==(const ListenerCpu& a, const ListenerCpu& b) { return a.cookie == b.cookie; }
-};
-
-using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset, ListenerCpu>;
+using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset>;
 
 /// Entries of a flow table; 0 is off.
 struct FlowCount {

@@ -11,7 +11,6 @@ namespace affinityd::planner {
 using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
-using machine::ListenerCpu;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace affinityd::planner {
@@ -54,29 +53,6 @@ void spread(const Assignments& assignments, unsigned table, Crowds& crowds, std:
 }
 
 } // namespace
-
-std::vector<std::vector<TaskId>> servers_of(std::span<const ListenerTarget> targets,
-                                            const WorkerOf& worker_of) {
-    std::map<std::vector<std::uint8_t>, std::set<TaskId>> of_addresses;
-    for (const auto& target : targets)
-        if (const auto worker = worker_of(target)) of_addresses[target.bound_to].insert(*worker);
-    std::vector<std::set<TaskId>> servers;
-    for (const auto& [address, workers] : of_addresses) {
-        auto server = workers;
-        std::erase_if(servers, [&](const std::set<TaskId>& known) {
-            if (std::ranges::none_of(known, [&](const TaskId& one) { return workers.contains(one); }))
-                return false;
-            server.insert(known.begin(), known.end());
-            return true;
-        });
-        servers.push_back(std::move(server));
-    }
-    std::ranges::sort(servers);
-    std::vector<std::vector<TaskId>> found;
-    for (const auto& server : servers)
-        found.emplace_back(server.begin(), server.end());
-    return found;
-}
 
 std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Placements& placements,
                                        const Assignments& assignments, std::span<const TaskId> workers) {

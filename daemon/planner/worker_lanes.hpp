@@ -4,10 +4,7 @@
 #include "base/task_id.hpp"
 #include "planner/assignments.hpp"
 #include "planner/placements.hpp"
-#include "planner/steering.hpp"
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,14 +16,6 @@ struct WorkerMove {
     unsigned table = 0, from = 0;
     Slot to;
 };
-
-/// Who has the listener of a target; no value: he is not known any more.
-using WorkerOf = std::function<std::optional<TaskId>(const ListenerTarget&)>;
-
-/// The workers of each server of a policy: those who take connections of an address, together with all who
-/// share one with any of these. Each worker is in one of them, in order.
-[[nodiscard]] std::vector<std::vector<TaskId>> servers_of(std::span<const ListenerTarget> targets,
-                                                          const WorkerOf& worker_of);
 
 /// Workers with listeners of their own get what arrives on their lanes, and a lane without a worker leaves
 /// what arrives there to all of them by a hash. So each lane on which packets arrive gets one, from lanes

@@ -13,7 +13,6 @@ namespace {
 struct DeviceOf {
     std::string_view operator()(const machine::TaskMask&) const { return {}; }
     std::string_view operator()(const machine::UnitCpuset&) const { return {}; }
-    std::string_view operator()(const machine::ListenerCpu&) const { return {}; }
     std::string_view operator()(const auto& queue) const { return queue.device; }
 };
 

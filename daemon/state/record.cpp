@@ -17,7 +17,6 @@ namespace {
 
 using machine::FlowTable;
 using machine::IrqMask;
-using machine::ListenerCpu;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;
@@ -60,12 +59,6 @@ struct SubjectFields {
     LineWriter operator()(const UnitCpuset& cpuset) const {
         LineWriter line("unit");
         line.escaped(cpuset.unit).plain("").plain("").plain("");
-        return line;
-    }
-    LineWriter operator()(const ListenerCpu& listener) const {
-        LineWriter line("listener");
-        line.number(listener.cookie).number(listener.process).number(listener.parent);
-        line.plain(fmt::format("{} {} {}", listener.number, listener.port, listener.inode));
         return line;
     }
 };
@@ -113,27 +106,12 @@ std::optional<Subject> parse_flows(const Fields& fields) {
     return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex, fields[0] == "port-flows"};
 }
 
-std::optional<Subject> parse_listener(const Fields& fields) {
-    const auto cookie = parse_number<std::uint64_t>(fields[1]);
-    const auto process = parse_number<int>(fields[2]);
-    const auto parent = parse_number<int>(fields[3]);
-    const auto place = split(fields[4], ' ');
-    const auto number = parse_number<int>(place.front());
-    if (place.size() < 2 || place.size() > 3) return std::nullopt; // the inode is younger than the format
-    const auto port = parse_number<std::uint16_t>(place[1]);
-    const auto inode = place.size() > 2 ? parse_number<std::uint64_t>(place[2]) : 0;
-    if (!cookie || !process || !parent || !number || !port || !inode) return std::nullopt;
-    if (*process <= 0 || *parent < 0 || *number < 0) return std::nullopt;
-    return ListenerCpu{*cookie, *process, *parent, *number, *port, *inode};
-}
-
 std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "task") return parse_task(fields);
     if (fields[0] == "irq" || fields[0] == "line") return parse_irq(fields);
     if (fields[0] == "steering" || fields[0] == "port") return parse_steering(fields);
     if (fields[0] == "flows" || fields[0] == "port-flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
-    if (fields[0] == "listener") return parse_listener(fields);
     return std::nullopt;
 }
 
@@ -180,9 +158,6 @@ struct Identity {
         return queue.port() == 0 ? "" : fmt::format("\t#{}", queue.port());
     }
     std::string operator()(const UnitCpuset& cpuset) const { return "unit\t" + cpuset.unit; }
-    std::string operator()(const ListenerCpu& listener) const {
-        return fmt::format("listener\t{}", listener.cookie);
-    }
 };
 
 } // namespace

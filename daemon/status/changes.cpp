@@ -42,8 +42,7 @@ json counts_json(const SubjectCounts& counts) {
     return {{"threads", counts.threads},
             {"interrupts", counts.interrupts},
             {"steering", counts.steering},
-            {"units", counts.units},
-            {"listeners", counts.listeners}};
+            {"units", counts.units}};
 }
 
 json policy_json(const std::string& name, const PolicyChanges& changes) {
@@ -93,8 +92,6 @@ void SubjectCounts::add(const machine::Subject& subject) {
         ++interrupts;
     else if (std::holds_alternative<machine::UnitCpuset>(subject))
         ++units;
-    else if (std::holds_alternative<machine::ListenerCpu>(subject))
-        ++listeners;
     else
         ++steering;
 }
@@ -104,7 +101,6 @@ SubjectCounts& SubjectCounts::operator+=(const SubjectCounts& other) {
     interrupts += other.interrupts;
     steering += other.steering;
     units += other.units;
-    listeners += other.listeners;
     return *this;
 }
 
@@ -117,7 +113,6 @@ std::string to_string(const SubjectCounts& counts) {
     add(counts.interrupts, "interrupt");
     add(counts.steering, "steering setting");
     add(counts.units, "unit");
-    add(counts.listeners, "listener");
     return joined(parts, ", ");
 }
 

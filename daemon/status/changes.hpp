@@ -17,11 +17,10 @@ struct SubjectCounts {
     std::size_t interrupts = 0;
     std::size_t steering = 0; ///< maps and flow tables of queues
     std::size_t units = 0;
-    std::size_t listeners = 0;
 
     void add(const machine::Subject& subject);
     SubjectCounts& operator+=(const SubjectCounts& other);
-    [[nodiscard]] std::size_t sum() const { return threads + interrupts + steering + units + listeners; }
+    [[nodiscard]] std::size_t sum() const { return threads + interrupts + steering + units; }
     [[nodiscard]] bool any() const { return sum() > 0; }
     friend bool operator==(const SubjectCounts&, const SubjectCounts&) = default;
 };

@@ -103,9 +103,7 @@ json to_json(const ProcessExplanation& process) {
         value["listeners"].push_back(
             {{"port", listener.port}, {"thread", listener.thread}, {"cpu", listener.cpu}});
     if (!process.accepting.left.empty()) value["not_steered"] = to_json(process.accepting.left);
-    if (process.accepting.still_told > 0) value["still_told"] = process.accepting.still_told;
     if (process.accepting.has_none) value["no_listener"] = true;
-    if (!process.accepting.alike.empty()) value["alike"] = process.accepting.alike;
     if (!process.accepting.pinned.empty()) value["pinned"] = process.accepting.pinned;
     if (!process.receiving.tasks.empty()) value["at_arrivals"] = to_json(process.receiving.tasks);
     if (process.receiving.local) value["local"] = to_json(*process.receiving.local);

@@ -88,9 +88,6 @@ struct SubjectForm {
     json operator()(const planner::UnitCpuset& cpuset) const {
         return {{"kind", "unit"}, {"unit", cpuset.unit}};
     }
-    json operator()(const planner::ListenerCpu& listener) const {
-        return {{"kind", "listener"}, {"pid", listener.process}, {"port", listener.port}};
-    }
 };
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.
@@ -262,7 +259,6 @@ json to_json(const PolicyStatus& policy) {
     if (policy.packets.steer) {
         value["steer"] = {{"listeners", policy.packets.steer->steered},
                           {"left", to_json(policy.packets.steer->left)}};
-        if (const auto told = policy.packets.steer->still_told; told > 0) value["steer"]["still_told"] = told;
     }
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
     return value;
@@ -279,7 +275,7 @@ json to_json(const TasksAtArrivals& tasks) {
 json to_json(const NotSteered& listeners) {
     return list_of(listeners, [](const auto& one) {
         return json{{"listeners", one.second},
-                    {"state", one.first == planner::NotSteered::unfair ? "withdrawn" : "left alone"},
+                    {"state", "left alone"},
                     {"why", planner::to_string(one.first)}};
     });
 }

@@ -31,13 +31,6 @@ namespace affinityd::status {
 /// Listeners that are left as they are, by the reason.
 using NotSteered = std::map<planner::NotSteered, std::size_t>;
 
-/// The listeners of a policy.
-struct SteerStatus {
-    std::size_t steered = 0; ///< they get the connections that arrive on their workers' lanes
-    NotSteered left{};
-    std::size_t still_told = 0; ///< of these have a CPU from us as yet, and are put back soon
-};
-
 /// How tasks under `steer: tasks` stand to their packets: how many of each.
 using TasksAtArrivals = std::map<planner::AtArrivals, std::size_t>;
 
@@ -111,7 +104,7 @@ struct PolicyStatus {
     Held held{};
     std::string note{}; ///< that it does not do what it says, and why; ""
     struct Packets {
-        std::optional<SteerStatus> steer{}; ///< no value: it does not steer, or nothing is known yet
+        std::optional<planner::ListenerPlan> steer{}; ///< no value: it does not steer, or nothing is known yet
         std::optional<LocalStatus> local{}; ///< no value: too few connections were seen
         TasksAtArrivals tasks{}; ///< none: it does not steer tasks, or none of their packets were seen
     };
@@ -267,10 +260,8 @@ struct ProcessExplanation {
         };
         std::vector<Listener> listeners{};
         NotSteered left{};          ///< of its policy; none if it has some
-        std::size_t still_told = 0; ///< of these have a CPU from us as yet, and are put back soon
         bool has_none = false;      ///< it has no TCP listener, and its policy steers them
         std::string pinned{};       ///< that it is bound closely, and nothing brings its packets there; ""
-        std::string alike{};        ///< that steering cannot choose among its listeners; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

@@ -144,35 +144,6 @@ TEST_F(ExecutorTest, AFailedSecondChangeLeavesTheRecordOfTheFirst) {
         << "the first change is still in force";
 }
 
-TEST_F(ExecutorTest, WhatAListenerMayBeToldLaterStaysOnRecord) {
-    const machine::ListenerCpu listener{4711, 10, 1, 3, 80};
-    enforcer_.settings[listener] = CpuSet{};
-    enforcer_.answer = Outcome::busy;
-    ASSERT_EQ(run(change(listener, CpuSet{}, CpuSet{1})).applied.outcome, Outcome::busy);
-    ASSERT_TRUE(on_disk(listener)) << "the call may come back";
-    EXPECT_TRUE(executor_.refusals().empty()) << "nor is it refused";
-    EXPECT_EQ(on_disk(listener)->before, Setting{});
-    enforcer_.settings[listener] = CpuSet{1}; // it has
-    enforcer_.answer = Outcome::done;
-    EXPECT_EQ(executor_.restore(listener, all).applied.outcome, Outcome::done);
-    EXPECT_EQ(enforcer_.settings.at(listener), Setting{});
-    // What puts it back may come later, too: then it is ours, not somebody else's.
-    ASSERT_EQ(run(change(listener, CpuSet{}, CpuSet{1})).applied.outcome, Outcome::done);
-    enforcer_.answer = Outcome::busy;
-    ASSERT_EQ(executor_.restore(listener, all).applied.outcome, Outcome::busy);
-    EXPECT_EQ(on_disk(listener)->before, Setting{CpuSet{1}});
-    enforcer_.settings[listener] = CpuSet{};
-    enforcer_.answer = Outcome::done;
-    EXPECT_EQ(executor_.restore(listener, all).applied.outcome, Outcome::done);
-    EXPECT_FALSE(on_disk(listener));
-    // Or it never does, and is asked again.
-    enforcer_.answer = Outcome::busy;
-    ASSERT_EQ(run(change(listener, CpuSet{}, CpuSet{2})).applied.outcome, Outcome::busy);
-    enforcer_.answer = Outcome::done;
-    ASSERT_EQ(run(change(listener, CpuSet{}, CpuSet{3})).applied.outcome, Outcome::done);
-    EXPECT_EQ(on_disk(listener), (UndoRecord{CpuSet{}, CpuSet{3}, CpuSet{3}, "p"}));
-}
-
 TEST_F(ExecutorTest, OfATaskThatIsGoneNothingIsKept) {
     ASSERT_EQ(run(change(task, all, CpuSet{1})).applied.outcome, Outcome::done);
     enforcer_.answer = Outcome::gone;

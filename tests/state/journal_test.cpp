@@ -3,7 +3,6 @@
 #include "host/boot_clock.hpp"
 #include "state/journal.hpp"
 #include "state/journal_marks.hpp"
-#include "state/listener_place.hpp"
 #include "support/full_disk.hpp"
 #include "support/journal_copy.hpp"
 #include "support/tree.hpp"
@@ -50,27 +49,6 @@ class JournalTest : public testing::Test {
     [[nodiscard]] std::string path() const { return tree_.path("undo.journal"); }
     test::Tree tree_;
 };
-
-TEST_F(JournalTest, AListenerThatIsElsewhereKeepsWhatIsNotConfirmed) {
-    const machine::ListenerCpu here{101, 10, 1, 6, 80, 901}, there{101, 20, 1, 7, 80, 901};
-    {
-        auto journal = open();
-        ASSERT_TRUE(note_place(journal, there)) << "it has no record";
-        EXPECT_FALSE(journal.contains(here));
-        ASSERT_TRUE(journal.remember(here, CpuSet{}, CpuSet{1}, "web"));
-        ASSERT_TRUE(journal.confirm(here, CpuSet{1}));
-        ASSERT_TRUE(journal.remember(here, CpuSet{1}, CpuSet{2}, "web"));
-        ASSERT_TRUE(note_place(journal, there));
-        EXPECT_EQ(journal.find(here)->before, Setting(CpuSet{1}));
-    }
-    const auto journal = open();
-    const auto entries = journal.queues();
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_EQ(std::get<machine::ListenerCpu>(entries[0].subject).process, 20);
-    EXPECT_EQ(std::get<machine::ListenerCpu>(entries[0].subject).number, 7);
-    EXPECT_EQ(journal.find(here)->before, Setting(CpuSet{1}));
-    EXPECT_EQ(journal.find(here)->asked, Setting(CpuSet{2}));
-}
 
 TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
     {

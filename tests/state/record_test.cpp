@@ -57,9 +57,6 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {FlowTable{device, 0, "p1", 7, true}, of_count},
         {FlowTable{device, 7, "eth0"}, of_count},
         {FlowTable{"", 0, "machine"}, of_count},
-        {machine::ListenerCpu{18446744073709551615U, 4711, 4700, 6, 443}, of_cpus},
-        {machine::ListenerCpu{1, 4711, 0, 0, 0}, of_cpus},
-        {machine::ListenerCpu{2, 4711, 4700, 6, 443, 123456}, of_cpus},
         {UnitCpuset{"a\\x2db.service"}, of_cpus}};
     for (const auto& [subject, undo] : all) {
         const auto back = parse_line(only_line({subject, undo}));

@@ -57,8 +57,7 @@ LocalityReport report(const Nearness& near) {
                           .figures = {},
                           .arrivals = {},
                           .facts = {},
-                          .busiest = {},
-                          .why_sampled = {}};
+                          .busiest = {}};
     report.seen.seconds = 10;
     report.seen.has_other_protocols = false;
     report.seen.names = {{10, "ngi\033[31mnx"}, {11, "<b>\n"}};
@@ -70,7 +69,7 @@ LocalityReport report(const Nearness& near) {
     report.figures = figures_of(report.seen, near, all);
     report.arrivals = {{0, 10000, {"eth0 rx-0 (IRQ 45)"}, true},
                        {1, 10000, {"eth0 rx-1 (IRQ 46)", "loopback", "veth1"}, true}};
-    report.facts = facts_of(report.figures, report.seen.counts, true, all);
+    report.facts = facts_of(report.figures, report.seen.counts, all);
     report.facts.cpus = 8;
     report.facts.listeners = 2;
     return report;
@@ -164,12 +163,6 @@ TEST(Text, SaysWhatIsMissing) {
     EXPECT_NE(counted.find("1 read found no room"), std::string::npos);
     EXPECT_NE(counted.find("7 reads by processes that ended at once"), std::string::npos);
     EXPECT_NE(counted.find("TLS in the kernel"), std::string::npos);
-    partial.seen.is_exact = false;
-    partial.why_sampled = "of the weather";
-    const auto sampled = locality_text(partial, near, Page{});
-    EXPECT_NE(sampled.find("An estimate from sampled sockets, TCP only, because of the weather."),
-              std::string::npos);
-    EXPECT_NE(sampled.find("SAMPLES"), std::string::npos);
 }
 
 TEST(Json, HasFiguresAndAllCounts) {
@@ -182,7 +175,6 @@ TEST(Json, HasFiguresAndAllCounts) {
     EXPECT_EQ(json["counts"][0]["arrival"], 0);
     EXPECT_EQ(json["processes"].size(), 2U);
     EXPECT_EQ(json["advice"], "steer_accept");
-    EXPECT_TRUE(json["why_sampled"].is_null());
     EXPECT_NEAR(json["all"]["same"]["cpu"].get<double>(), 0.25, 1e-9);
     EXPECT_EQ(json["arrivals"][0]["sources"][0], "eth0 rx-0 (IRQ 45)");
 }

@@ -14,7 +14,7 @@ namespace locality = affinityd::locality;
 
 namespace {
 
-constexpr std::uint64_t fewest_reads = 100, fewest_samples = 20;
+constexpr std::uint64_t fewest_reads = 100;
 constexpr double local_enough = 0.9;
 constexpr std::uint64_t twentieth = 20; // what is less than 5 % does not count
 
@@ -28,18 +28,13 @@ std::size_t weighty(const Numbers& numbers) {
         numbers, [&](const auto& one) { return one.second > 0 && one.second * twentieth >= sum; }));
 }
 
-std::string words_of(const LocalityFacts& facts, std::uint64_t number) {
-    return counted(number, facts.is_exact ? "read" : "sample");
-}
-
 } // namespace
 
 LocalityFacts facts_of(const locality::LocalityFigures& figures,
-                       const std::vector<locality::ReadCount>& counts, bool is_exact,
+                       const std::vector<locality::ReadCount>& counts,
                        const std::function<bool(int pid)>& is_meant) {
     LocalityFacts facts{.reads = figures.total.reads - figures.total.unknown,
                         .unknown = figures.total.unknown,
-                        .is_exact = is_exact,
                         .same_core = figures.total.same.core};
     std::map<unsigned, std::uint64_t> arrivals, readers;
     std::map<int, std::uint64_t> workers;
@@ -58,7 +53,7 @@ LocalityFacts facts_of(const locality::LocalityFigures& figures,
 }
 
 Advice advice_for(const LocalityFacts& facts) {
-    if (facts.reads + facts.unknown < (facts.is_exact ? fewest_reads : fewest_samples))
+    if (facts.reads + facts.unknown < fewest_reads)
         return Advice::watch_longer;
     if (facts.cpus == 1) return Advice::one_cpu;
     if (facts.unknown > facts.reads) return Advice::not_known;
@@ -85,7 +80,7 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
     case Advice::watch_longer:
         return fmt::format(
             "Only {} in this time: watch while there is traffic, for longer (--for), or UDP, too (--udp).",
-            words_of(facts, facts.reads + facts.unknown));
+            counted(facts.reads + facts.unknown, "read"));
     case Advice::one_cpu:
         return "Nothing to do: one CPU is online, and everything is local.";
     case Advice::not_known:

@@ -35,7 +35,6 @@ struct LocalityFacts {
     std::uint64_t reads = 0;      ///< of which the arrival is known; or samples
     std::uint64_t unknown = 0;    ///< of which it is not
     std::uint64_t loopback = 0;   ///< whose packets came over loopback
-    bool is_exact = true;         ///< reads, not samples
     double same_core = 0;         ///< 0..1
     std::size_t cpus = 0;         ///< online
     std::size_t arrival_cpus = 0; ///< that take in 5 % or more
@@ -47,7 +46,7 @@ struct LocalityFacts {
 
 /// All but `cpus`, `listeners` and `steered_by`.
 [[nodiscard]] LocalityFacts facts_of(const affinityd::locality::LocalityFigures& figures,
-                                     const std::vector<affinityd::locality::ReadCount>& counts, bool is_exact,
+                                     const std::vector<affinityd::locality::ReadCount>& counts,
                                      const std::function<bool(int pid)>& is_meant);
 [[nodiscard]] Advice advice_for(const LocalityFacts& facts);
 /// For JSON: "steer_accept".

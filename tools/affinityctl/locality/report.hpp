@@ -19,7 +19,6 @@ struct LocalityReport {
     LocalityFacts facts;
     std::string
         busiest; ///< whom the facts are about where all processes are meant: a name; "": all that are meant
-    std::string why_sampled; ///< why not every read was counted; "": it was
 };
 
 } // namespace affinityctl

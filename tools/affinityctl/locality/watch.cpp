@@ -19,38 +19,21 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds between_looks{250};
-constexpr std::size_t most_sockets =
-    200;                           // of one process in one look, in the mean; the next ones the next time
-constexpr int rest_after_look = 9; // times as long as the look took: at most a tenth of a CPU
 } // namespace
 
 LocalityWatch::LocalityWatch(const affinityd::host::Root& root, const LocalitySubject& subject,
                              std::function<nlohmann::json()> ask)
-    : root_(&root), subject_(subject), members_(root, subject, std::move(ask)), samples_(root) {}
+    : root_(&root), subject_(subject), members_(root, subject, std::move(ask)) {}
 
-void LocalityWatch::begin(const std::string& why_not, bool with_others) {
-    why_sampled_ = why_not;
-    began_ = Clock::now();
-    if (!why_not.empty()) return;
+Result<void> LocalityWatch::begin(bool with_others) {
     DeviceFilter filter;
     if (subject_.kind == Kind::nic)
         filter = {affinityd::inventory::name_space(*root_, "self", "net"), subject_.devices};
     auto events = EventReads::open(*root_, filter, with_others);
     began_ = Clock::now();
-    if (events)
-        events_ = std::move(*events);
-    else
-        why_sampled_ = events.error().to_string();
-}
-
-void LocalityWatch::look(Clock::time_point end) {
-    if (!events_) {
-        const auto pids = members_.present();
-        samples_.look(pids, most_sockets * pids.size(), [&] { return Clock::now() < end; });
-        return;
-    }
-    if (auto readers = events_->readers()) readers_ = std::move(*readers);
-    members_.look(readers_, false);
+    if (!events) return std::unexpected(std::move(events.error()));
+    events_ = std::move(*events);
+    return {};
 }
 
 bool LocalityWatch::has_ended() const {
@@ -60,34 +43,17 @@ bool LocalityWatch::has_ended() const {
 void LocalityWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
     const auto end = began_ + time;
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
-        look(end);
+        if (auto readers = events_->readers()) readers_ = std::move(*readers);
+        members_.look(readers_, false);
         if (has_ended()) return;
-        const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - now);
         const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-        if (wait(std::clamp(std::max(between_looks, took * rest_after_look), milliseconds(0),
-                            std::max(left, milliseconds(0)))))
+        if (wait(std::clamp(between_looks, milliseconds(0), std::max(left, milliseconds(0)))))
             return;
     }
 }
 
-void LocalityWatch::take_samples(locality::ReadCounts& into) {
-    samples_.take(into);
-    if (const int refused = samples_.take_refused(); refused != 0)
-        into.notes.push_back(std::string("Some sockets could not be looked at: ") + std::strerror(refused) +
-                             ".");
-    if (samples_.unplaced() > 0)
-        into.notes.push_back("Of " + counted(samples_.unplaced(), "sample") +
-                             " it is not known which thread reads the socket; these are left out.");
-}
-
 Result<locality::ReadCounts> LocalityWatch::take() {
-    locality::ReadCounts seen{.is_exact = events_.has_value(),
-                              .has_other_protocols = events_ && events_->has_other_protocols()};
-    if (!events_) {
-        take_samples(seen);
-        seen.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-        return seen;
-    }
+    locality::ReadCounts seen{.has_other_protocols = events_->has_other_protocols()};
     if (const auto done = events_->take(seen); !done) return std::unexpected(done.error());
     seen.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     if (auto readers = events_->readers()) readers_ = std::move(*readers);

@@ -41,7 +41,6 @@ using Kind = LocalitySubject::Kind;
 
 struct LocalityOptions : WatchOptions {
     std::string subject;
-    bool sample = false;
     bool udp = false;
 };
 
@@ -72,23 +71,6 @@ std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& op
         CallError{subject.error().code == ENOTCONN ? exit_no_daemon : exit_failure, subject.error().message});
 }
 
-/// By sampling a flow's interface is known by its NAPI instance only.
-void keep_flows_of(locality::ReadCounts& seen, const affinityd::machine::Machine& machine,
-                   const std::vector<unsigned>& devices) {
-    std::vector<unsigned> instances;
-    for (const auto& nic : machine.nics)
-        if (std::ranges::find(devices, nic.ifindex) != devices.end())
-            for (const auto& queue : nic.queues)
-                if (queue.napi_id) instances.push_back(*queue.napi_id);
-    std::erase_if(seen.counts, [&](const locality::ReadCount& count) {
-        return std::ranges::find(instances, count.napi) == instances.end();
-    });
-    if (instances.empty())
-        seen.notes.emplace_back(
-            "The kernel does not tell the NAPI instances of this interface, so that no sampled "
-            "socket can be found to be its own.");
-}
-
 /// What the advice depends on: where all processes are meant, those of the busiest one's name.
 void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
                 const json& status, LocalityReport& report, std::function<bool(int)> is_meant) {
@@ -100,7 +82,7 @@ void find_facts(const Root& root, const locality::Nearness& near, const locality
         };
         figures = locality::figures_of(seen, near, is_meant);
     }
-    report.facts = facts_of(figures, seen.counts, seen.is_exact, is_meant);
+    report.facts = facts_of(figures, seen.counts, is_meant);
     std::vector<int> pids;
     for (const auto& worker : figures.workers)
         pids.push_back(worker.pid);
@@ -113,7 +95,6 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
                          const locality::Nearness& near, const LocalitySubject& subject,
                          const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others,
                          const json& status) {
-    if (subject.kind == Kind::nic && !seen.is_exact) keep_flows_of(seen, machine, subject.devices);
     const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
     LocalityReport report{
         .subject = words_of(subject),
@@ -122,14 +103,13 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
         .arrivals = locality::arrival_places(seen.counts, machine,
                                              affinityd::inventory::name_space(root, "self", "net"), is_meant),
         .facts = {},
-        .busiest = {},
-        .why_sampled = watch.why_sampled()};
+        .busiest = {}};
     if (subject.kind == Kind::all && !report.figures.workers.empty())
         report.busiest = report.figures.workers.front().name;
     find_facts(root, near, seen, status, report, is_meant);
     report.facts.cpus = machine.topology.online.count();
     report.seen = std::move(seen);
-    if (wants_others && report.seen.is_exact && !report.seen.has_other_protocols)
+    if (wants_others && !report.seen.has_other_protocols)
         report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
     std::erase_if(report.seen.counts, [&](const locality::ReadCount& count) { return !is_meant(count.pid); });
     return report;
@@ -158,7 +138,7 @@ int run_locality(const LocalityOptions& options, const Globals& globals) {
     {
         const Interruptible signals;
         ProgressLine progress("watching");
-        watch.begin(options.sample ? "--sample asks for that" : "", options.udp);
+        if (const auto begun = watch.begin(options.udp); !begun) return complain(begun.error());
         keep_few_capabilities();
         watch.run(*time, [&](milliseconds left) {
             progress.go_on();
@@ -187,9 +167,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
         ->check(not_empty()); // $(pidof nginx) of one that does not run is not all
     add_watch_options(*verb, *options, "the heat map");
     verb->add_flag("--udp", options->udp,
-                   "count what is not TCP, too (Linux 6.3); costs a busy server some percent")
-        ->excludes(
-            verb->add_flag("--sample", options->sample, "sample sockets, as where BPF is not allowed"));
+                   "count what is not TCP, too (Linux 6.3); costs a busy server some percent");
     verb->callback([&globals, &status, options] {
         if (!refuses_root(globals, status)) status = run_locality(*options, globals);
     });

@@ -79,12 +79,8 @@ std::string task_text(const json& answer, bool color) {
         text += fmt::format("  {} not steered: {}\n",
                             counted(group.value("listeners", std::size_t{0}), "listener"),
                             printable(text_of(group, "why")));
-    if (const auto told = answer.value("still_told", std::size_t{0}); told > 0)
-        text += fmt::format("  {} of these {} a CPU from us as yet, and {} put back within half a minute\n",
-                            told, told == 1 ? "has" : "have", told == 1 ? "is" : "are");
     if (answer.value("no_listener", false))
         text += "  it has no TCP listener open: there is nothing to steer\n";
-    if (answer.contains("alike")) text += "  " + printable(text_of(answer, "alike")) + "\n";
     if (answer.contains("pinned")) text += "  " + printable(text_of(answer, "pinned")) + "\n";
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});

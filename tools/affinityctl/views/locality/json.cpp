@@ -57,9 +57,7 @@ json locality_json(const LocalityReport& report) {
     const auto advice = advice_for(report.facts);
     return {{"subject", report.subject},
             {"seconds", report.seen.seconds},
-            {"exact", report.seen.is_exact},
-            {"why_sampled", or_null(report.why_sampled)},
-            {"all_protocols", report.seen.is_exact && report.seen.has_other_protocols},
+            {"all_protocols", report.seen.has_other_protocols},
             {"lost", report.seen.lost},
             {"of_unknown", report.seen.of_unknown},
             {"in_softirq", report.seen.in_softirq},

@@ -13,8 +13,7 @@ std::string percent_of(double share, bool is_any) {
 
 std::string headline_of(const LocalityReport& report) {
     const auto& total = report.figures.total;
-    const auto what = report.seen.is_exact ? (total.reads == 1 ? "read" : "reads")
-                                           : (total.reads == 1 ? "sample" : "samples");
+    const auto what = total.reads == 1 ? "read" : "reads";
     return fmt::format("{:.1f} s: {} {}{} by {} ({})", report.seen.seconds, grouped(total.reads),
                        report.seen.has_other_protocols ? "" : "TCP ", what,
                        counted(report.figures.workers.size(), "process", "processes"), report.subject);
@@ -28,8 +27,6 @@ std::string closing_of(const LocalityReport& report) {
 std::vector<std::string> remarks_of(const LocalityReport& report) {
     std::vector<std::string> remarks;
     const auto& seen = report.seen;
-    if (!seen.is_exact)
-        remarks.push_back("An estimate from sampled sockets, TCP only, because " + report.why_sampled + ".");
     remarks.insert(remarks.end(), seen.notes.begin(), seen.notes.end());
     if (report.figures.total.unknown > 0)
         remarks.push_back(

@@ -129,22 +129,15 @@ std::string local_note(const json& policy) {
                        core("same"), core("chance"), counted(count(local, "samples"), "sample"));
 }
 
-/// Of a policy whose listeners are steered, or were until lately.
+/// Of a policy that steers listeners.
 std::vector<std::string> listener_notes(const json& steer) {
     std::vector<std::string> notes;
     if (const auto steered = count(steer, "listeners"); steered > 0)
         notes.push_back(fmt::format("{} get{} the connections that arrive on the worker's lane",
                                     counted(steered, "listener"), steered == 1 ? "s" : ""));
-    if (const auto told = count(steer, "still_told"); told > 0)
-        notes.push_back(fmt::format("{} that {} not steered any more {} put back within half a minute",
-                                    counted(told, "listener"), told == 1 ? "is" : "are",
-                                    told == 1 ? "is" : "are"));
     for (const auto& group : list(steer, "left"))
-        if (text(group, "state") == "withdrawn")
-            notes.push_back(fmt::format("{} not steered for a while: {}",
-                                        counted(count(group, "listeners"), "listener") +
-                                            (count(group, "listeners") == 1 ? " is" : " are"),
-                                        printable(text(group, "why"))));
+        notes.push_back(fmt::format("{} left alone: {}", counted(count(group, "listeners"), "listener"),
+                                    printable(text(group, "why"))));
     return notes;
 }
 
