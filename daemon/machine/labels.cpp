@@ -71,9 +71,9 @@ void read_form(const Node& node, std::vector<LabelPattern>& into, Report& report
         form.driver = policy::read_text(*driver, report).value_or("");
     if (const auto* first = fields.find("first"))
         form.first = static_cast<unsigned>(policy::read_integer(*first, 0, 0xffff, report).value_or(0));
-    policy::set_boolean(fields, "only", form.only, report);
-    policy::set_boolean(fields, "sure", form.is_sure, report);
-    policy::set_boolean(fields, "sub_function", form.sub_function, report);
+    policy::set_word(fields, "only", form.only, report);
+    policy::set_word(fields, "sure", form.is_sure, report);
+    policy::set_word(fields, "sub_function", form.sub_function, report);
     if (form.only && form.driver.empty())
         report.error(*fields.find("only")->value, "'only' needs a 'driver'");
     into.push_back(std::move(form));

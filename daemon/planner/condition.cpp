@@ -2,9 +2,9 @@
 #include "planner/condition.hpp"
 
 #include "policy/cgroup_path.hpp"
+#include "policy/words.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace affinityd::planner {
 
@@ -13,9 +13,6 @@ namespace {
 using policy::Condition;
 using policy::Selector;
 using Field = Condition::Field;
-
-constexpr std::array<std::string_view, 11> field_names{
-    "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
 constexpr unsigned dearest = 3;
 
@@ -272,8 +269,8 @@ std::optional<Failure> failure(const Selector& selector, const Question& asked) 
     if (is_met(selector, asked)) return std::nullopt;
     if (selector.op == Selector::Op::test) {
         const auto& condition = selector.condition;
-        return Failure{std::string(field_names[static_cast<std::size_t>(condition.field)]),
-                       wanted_text(condition), found_text(condition, asked)};
+        return Failure{std::string(policy::field_name(condition.field)), wanted_text(condition),
+                       found_text(condition, asked)};
     }
     if (selector.op == Selector::Op::all)
         return failure(*first_child(selector, false, asked), asked.inside(selector));

@@ -4,6 +4,7 @@
 #include "policy/breadth.hpp"
 #include "policy/slot_names.hpp"
 #include "policy/suggest.hpp"
+#include "policy/words.hpp"
 
 #include <array>
 #include <utility>
@@ -156,8 +157,8 @@ Policy read_document(const Node& root, Report& report) {
         policy.description = read_text(*entry, report).value_or("");
     if (const auto* entry = fields.find("priority"))
         policy.priority = read_integer(*entry, -100'000, 100'000, report).value_or(0);
-    set_boolean(fields, "default", policy.everything_else, report);
-    set_choice(fields, "affinity", policy.model, report);
+    set_word(fields, "default", policy.everything_else, report);
+    set_word(fields, "affinity", policy.model, report);
     read_nics(fields, policy, report);
     if (const auto* entry = fields.find("irqs")) {
         policy.irqs = read_patterns(*entry, report);
@@ -165,22 +166,14 @@ Policy read_document(const Node& root, Report& report) {
     }
     read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
-    set_choice(fields, "together", policy.together, report);
+    set_word(fields, "together", policy.together, report);
     if (policy.together == Together::measured || policy.placement.near_measured)
         place_singly(policy.placement);
     if (const auto* entry = fields.find("threads"))
         policy.threads = read_threads(*entry, policy.placement, report);
     if (const auto* entry = fields.find("allow_join")) policy.allow_join = read_slots(*entry, report);
     check_slots(fields.find("allow_join"), policy, report);
-    set_choice(fields, "exclusive", policy.exclusive, report);
-    set_boolean(fields, "separate", policy.separate, report);
-    set_boolean(fields, "steering", policy.steering, report);
-    set_choice(fields, "steer", policy.steer, report);
-    set_choice(fields, "drift", policy.drift, report);
-    set_choice(fields, "prior", policy.prior, report);
-    set_choice(fields, "on_stop", policy.on_stop, report);
-    set_choice(fields, "means", policy.means, report);
-    set_choice(fields, "memory", policy.memory, report);
+    each_word(policy, [&](std::string_view name, auto& value) { set_word(fields, name, value, report); });
     if (const auto* entry = fields.find("settle"))
         policy.settle = read_duration(*entry, report).value_or(policy.settle);
     check_model(fields, policy, report);

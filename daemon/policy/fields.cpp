@@ -272,13 +272,6 @@ void check_name(const Pattern& pattern, std::string_view what, const Node& at, R
                     "write " + in_quotes(pattern.kept()));
 }
 
-bool set_boolean(const Fields& fields, std::string_view name, bool& target, Report& report) {
-    const auto* entry = fields.find(name);
-    const auto value = entry != nullptr ? read_boolean(*entry, report) : std::nullopt;
-    if (value) target = *value;
-    return value.has_value();
-}
-
 void read_placement(const Fields& fields, Placement& placement, Report& report) {
     if (const auto* entry = fields.find("cpus")) {
         if (auto expr = read_cpus(*entry, report)) placement.cpus = std::move(*expr);
@@ -291,9 +284,9 @@ void read_placement(const Fields& fields, Placement& placement, Report& report) 
             if (auto expr = read_cpus(*entry, report)) placement.near = std::move(*expr);
         placement.near_at = report.text_at(*entry->value);
     }
-    placement.has_spread = set_choice(fields, "spread", placement.spread, report) || placement.has_spread;
-    placement.has_bind = set_choice(fields, "bind", placement.bind, report) || placement.has_bind;
-    set_choice(fields, "smt", placement.smt, report);
+    placement.has_spread = set_word(fields, "spread", placement.spread, report) || placement.has_spread;
+    placement.has_bind = set_word(fields, "bind", placement.bind, report) || placement.has_bind;
+    set_word(fields, "smt", placement.smt, report);
 }
 
 void place_singly(Placement& placement) {

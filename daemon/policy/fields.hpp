@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,15 +67,21 @@ using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 /// Warns of a pattern for names of tasks (`what`: "process", "thread") whose texts are all longer than any.
 void check_name(const Pattern& pattern, std::string_view what, const Node& at, Report& report);
 
-/// Sets `target` if the key is there and right; true then.
-template <class Enum>
-bool set_choice(const Fields& fields, std::string_view name, Enum& target, Report& report) {
+/// Sets `target`, a choice or true or false, if the key is there and right; true then.
+template <class Value>
+bool set_word(const Fields& fields, std::string_view name, Value& target, Report& report) {
     const auto* entry = fields.find(name);
-    const auto place = entry != nullptr ? read_choice(*entry, report) : std::nullopt;
-    if (place) target = static_cast<Enum>(*place);
-    return place.has_value();
+    if (entry == nullptr) return false;
+    if constexpr (std::is_same_v<Value, bool>) {
+        const auto value = read_boolean(*entry, report);
+        if (value) target = *value;
+        return value.has_value();
+    } else {
+        const auto place = read_choice(*entry, report);
+        if (place) target = static_cast<Value>(*place);
+        return place.has_value();
+    }
 }
-bool set_boolean(const Fields& fields, std::string_view name, bool& target, Report& report);
 
 /// Sets what `fields` say of a Placement; the rest keeps its value.
 void read_placement(const Fields& fields, Placement& placement, Report& report);

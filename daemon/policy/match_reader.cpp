@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/document.hpp"
 #include "policy/suggest.hpp"
+#include "policy/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,17 +12,8 @@ namespace affinityd::policy {
 namespace {
 
 using Field = Condition::Field;
-struct FieldName {
-    std::string_view name;
-    Field field;
-};
-constexpr std::array field_names{
-    FieldName{"comm", Field::comm},       FieldName{"exe", Field::exe},
-    FieldName{"cmdline", Field::cmdline}, FieldName{"unit", Field::unit},
-    FieldName{"cgroup", Field::cgroup},   FieldName{"user", Field::user},
-    FieldName{"group", Field::group},     FieldName{"container", Field::container},
-    FieldName{"parent", Field::parent},   FieldName{"listen", Field::listen},
-    FieldName{"kthread", Field::kthread}};
+constexpr std::array<std::string_view, 11> field_names{
+    "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
 Selector::Op op_of(std::string_view name) {
     if (name == "not") return Selector::Op::none;
@@ -121,9 +113,11 @@ Selector read_map(const Node& map, bool user_units, Report& report) {
     if (stated != nullptr) user_units = read_boolean(*stated, report).value_or(user_units);
     for (const auto& entry : fields.entries()) {
         if (entry.key->name == user_units_key) continue;
-        const auto* found = std::ranges::find(field_names, entry.key->name, &FieldName::name);
-        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, user_units, report)
-                                                          : read_combination(entry, user_units, report));
+        const auto at =
+            static_cast<std::size_t>(std::ranges::find(field_names, entry.key->name) - field_names.begin());
+        all.children.push_back(at < field_names.size()
+                                   ? read_test(entry, Field{static_cast<int>(at)}, user_units, report)
+                                   : read_combination(entry, user_units, report));
     }
     const bool is_empty = map.items.empty() || (stated != nullptr && map.items.size() == 2);
     if (is_empty)
@@ -135,6 +129,8 @@ Selector read_map(const Node& map, bool user_units, Report& report) {
 }
 
 } // namespace
+
+std::string_view field_name(Field field) { return field_names[static_cast<std::size_t>(field)]; }
 
 Selector read_match(const Node& map, Report& report) { return read_map(map, false, report); }
 

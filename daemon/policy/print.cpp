@@ -3,9 +3,11 @@
 
 #include "base/duration.hpp"
 #include "policy/keys.hpp"
+#include "policy/words.hpp"
 
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -40,8 +42,9 @@ std::string patterns(const std::vector<Pattern>& items) {
 }
 
 /// The word of a choice, from the key table: the one list of them there is.
-template <class Enum>
-std::string_view word(std::string_view key, Enum value) {
+template <class Value>
+std::string_view word(std::string_view key, Value value) {
+    if constexpr (std::is_same_v<Value, bool>) return value ? "true" : "false";
     return find_key(Level::top, key)->values[static_cast<std::size_t>(value)];
 }
 
@@ -52,12 +55,6 @@ std::string condition_value(const Condition& condition) {
         return range.first == range.second ? std::to_string(range.first)
                                            : fmt::format("{}-{}", range.first, range.second);
     });
-}
-
-std::string_view field_name(Condition::Field field) {
-    static constexpr std::string_view names[] = {"comm",  "exe",       "cmdline", "unit",   "cgroup", "user",
-                                                 "group", "container", "parent",  "listen", "kthread"};
-    return names[static_cast<std::size_t>(field)];
 }
 
 std::string selector_text(const Selector& selector, bool user_units);
@@ -139,13 +136,10 @@ std::string to_yaml(const Policy& policy) {
     for (const auto& rule : policy.threads)
         text += rule_text(rule, policy.placement);
     if (!policy.allow_join.empty()) text += fmt::format("allow_join: {}\n", list(policy.allow_join, quote));
-    text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", word("exclusive", policy.exclusive),
-                        policy.separate, policy.steering);
-    text += fmt::format("steer: {}\n", word("steer", policy.steer));
-    text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
-    text +=
-        fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));
-    text += fmt::format("memory: {}\nsettle: {}\n", word("memory", policy.memory), to_text(policy.settle));
+    each_word(policy, [&](std::string_view key, const auto& value) {
+        text += fmt::format("{}: {}\n", key, word(key, value));
+    });
+    text += fmt::format("settle: {}\n", to_text(policy.settle));
     return text;
 }
 

@@ -49,7 +49,7 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
     }
     if (const auto* entry = fields.find("index")) rule.index = read_index(*entry, report);
     if (const auto* entry = fields.find("slot")) rule.slot = read_slot(*entry, report);
-    set_boolean(fields, "leave", rule.leave, report);
+    set_word(fields, "leave", rule.leave, report);
     read_placement(fields, rule.placement, report);
     if (rule.placement.near_measured) place_singly(rule.placement);
     if (!rule.leave) return rule;

@@ -100,9 +100,9 @@ TEST(CpuExpr, APartThatThisMachineLacksIsNamedWithItsPlace) {
 
 TEST(CpuExpr, FaultsInTheTextAreFoundAtTheirPlace) {
     const std::pair<const char*, std::size_t> cases[] = {
-        {"", 0},     {"0-", 2},  {"3-1", 0},   {"llc", 0},   {"llc:x", 4}, {"(0", 0},
-        {"0)", 1},   {"0 &", 3}, {"cores", 0}, {"0 ^ 1", 2}, {"nic:", 4},  {"99999999", 0},
-        {"0x10", 0}, {"1 2", 2}, {"& 1", 0},   {"kind", 0},
+        {"", 0},     {"0-", 2},      {"3-1", 0},   {"llc", 0},   {"llc:x", 4}, {"(0", 0},
+        {"0)", 1},   {"0 &", 3},     {"cores", 0}, {"0 ^ 1", 2}, {"nic:", 4},  {"99999999", 0},
+        {"0x10", 0}, {"llc:1 2", 6}, {"& 1", 0},   {"kind", 0},
     };
     for (const auto& [text, offset] : cases) {
         const auto expr = policy::parse_cpu_expr(text);

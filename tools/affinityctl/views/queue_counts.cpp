@@ -24,8 +24,8 @@ std::map<std::string, QueueCount> queues_by_policy(const json& status) {
     std::map<std::string, std::map<std::pair<std::string, std::uint64_t>, bool>> in_place;
     for (const auto& part : list(status, "queues")) {
         const auto state = text(part, "state");
-        if (text(part, "nic").empty() || state == "decided by another policy" || state == "released")
-            continue;
+        const bool is_machine_table = text(part, "nic").empty() && text(part, "kind") != "irq";
+        if (is_machine_table || state == "decided by another policy" || state == "released") continue;
         auto& queue = in_place[text(part, "policy")].try_emplace(key_of(part), true).first->second;
         queue = queue && state == "in place";
     }

@@ -80,11 +80,12 @@ std::string policy_rows(const json& status, const Page& page) {
     for (const auto& policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
         const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
-        table.add({name, model_of(policy), text_of(policy, "cpus"), cell(joined(list(policy, "nics"), ",")),
-                   text_of(policy, "processes"),
-                   part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
-                   part(held.held, held.wanted), local_of(policy), text_of(policy, "drift_put_right"),
-                   gain_of(status, name)});
+        table.add(
+            {name, model_of(policy), text_of(policy, "cpus"), cell(joined(list(policy, "nics"), ",")),
+             text_of(policy, "processes") + (text(policy, "note").starts_with("no process ") ? " (!)" : ""),
+             part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
+             part(held.held, held.wanted), local_of(policy), text_of(policy, "drift_put_right"),
+             gain_of(status, name)});
     }
     return rows_of(table, page);
 }
