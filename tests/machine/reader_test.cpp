@@ -101,7 +101,8 @@ TEST_F(InterfacesTest, AKernelThreadThatTheKernelsListLacksStaysKnown) {
 
 TEST(WhatChangesWhileAMachineIsRead, IsYoungerThanWhatIsRead) {
     const auto make = [](std::string name, unsigned ifindex, std::string state) {
-        auto made = nic(ifindex, {}, 0);
+        netdev::Nic made;
+        made.ifindex = ifindex;
         made.name = std::move(name);
         made.operstate = std::move(state);
         return made;
