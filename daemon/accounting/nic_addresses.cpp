@@ -19,18 +19,19 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
                                          : nic.device + '#' + std::to_string(nic.ifindex));
         const bool is_reachable = nic.up && netdev::is_physical(nic);
         if (netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty())) continue;
+        const bool is_detached = nic.is_detached || nic.name == "lo";
         std::vector<unsigned> carriers;
         const auto add = [&](const netdev::Nic& upper) {
             for (const auto* carrier : stacks.under(upper))
                 carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
         };
-        if (!nic.is_detached) add(nic);
+        if (!is_detached) add(nic);
         for (const auto& other : nics) // a service's address: what is sent to it comes over another NIC
-            if (nic.is_detached && other.has_default_route && !other.is_detached) add(other);
+            if (is_detached && other.has_default_route && !other.is_detached) add(other);
         if (is_reachable) reachable_.insert(reachable_.end(), carriers.begin(), carriers.end());
         for (const auto& text : nic.addresses)
             if (const auto address = inventory::IpAddress::parse(text);
-                address && !text.starts_with("127.") && text != "::1") {
+                address && !(is_detached && (text.starts_with("127.") || text == "::1"))) {
                 auto& known = by_address_[*address];
                 known.insert(known.end(), carriers.begin(), carriers.end());
             }

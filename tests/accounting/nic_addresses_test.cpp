@@ -37,6 +37,21 @@ TEST(NicAddresses, EveryNicOfAnAddressIsFoundButLoopback) {
     EXPECT_TRUE(std::ranges::equal(addresses.reachable(), Numbers{1})) << "up, and a device";
 }
 
+TEST(NicAddresses, AnAddressOfADummyIsThatOfNicsWithADefaultRoute) {
+    std::vector<netdev::Nic> nics{nic("dummy0", {"192.0.2.1"}, false), nic("eth0", {}),
+                                  nic("bond0", {}, false), nic("lo", {"192.0.2.2", "127.0.0.1"}, false)};
+    nics[0].is_detached = true;
+    nics[2].lower = {"eth0"};
+    const auto find = [&](const char* text) {
+        return NicAddresses(nics).find(inventory::IpAddress::parse(text).value()).size();
+    };
+    EXPECT_EQ(find("192.0.2.1"), 0U);
+    nics[2].has_default_route = true;
+    EXPECT_EQ(find("192.0.2.1"), 1U);
+    EXPECT_EQ(find("192.0.2.2"), 1U);
+    EXPECT_EQ(find("127.0.0.1"), 0U);
+}
+
 TEST(NicAddresses, AnAddressOfABridgeOrBondIsThatOfItsDevicesAndNeverAGuests) {
     std::vector<netdev::Nic> nics{nic("eth0", {}),
                                   nic("eth1", {"192.0.2.1"}),
