@@ -10,8 +10,8 @@ kernel. Scenarios know the daemon, `affinityctl --json` and /proc only, so they 
 
 A test's programs have names that no other test has: "web" in `policy(...)` and `self.program(...)` of one test becomes one such name.
 A class that says ALONE = True runs after the parallel ones, by itself (it measures, or loads the machine). One that says OWN_PIDS = True
-runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: not with a sanitized
-build.
+runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: not with a daemon of
+another build (`--daemon`).
 """
 import contextlib
 import fcntl
@@ -27,7 +27,7 @@ import time
 import unittest
 
 BUILD = pathlib.Path(os.environ.get("AFFINITYD_TESTED", "build")).resolve()
-PROGRAMS = {"affinityd": BUILD / "daemon/affinityd", "affinityctl": BUILD / "tools/affinityctl/affinityctl",
+PROGRAMS = {"affinityd": pathlib.Path(os.environ.get("AFFINITYD_DAEMON", BUILD / "daemon/affinityd")), "affinityctl": BUILD / "tools/affinityctl/affinityctl",
             "ttcp": BUILD / "tools/affinity-ttcp/affinity-ttcp", "libaffinity": BUILD / "tools/libaffinity/libaffinity.so",
             "pool": BUILD / "tools/libaffinity/affinity-pool"}
 # A test waits for milliseconds; sanitized builds on a busy machine need this much room.

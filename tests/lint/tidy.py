@@ -3,12 +3,12 @@
 """Runs clang-tidy with the checks of .clang-tidy over the sources of daemon/ and tools/, as a build folder compiles them. Prints each
 finding once; the exit code is 1 if there is any.
 
-  tidy.py [--alone-for SECONDS] BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
+  tidy.py [--for SECONDS] BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
 
 Where BUILD compiles several sources at once (meson's unity builds), they are also checked at once, which takes half the time as most of it
-goes to headers. Sources with using-declarations are then read by themselves for those alone. So is every other source, which finds what it
-uses and does not include: that is half of the work, so after SECONDS no such reading begins but for forty, which change with the commit.
-The last line says how many were left out.
+goes to headers. Then sources are read by themselves: those with using-declarations for these alone, every other one for what it uses and
+does not include. Sources that the last commits changed come first and are always read; after SECONDS no other reading begins, and the order
+of those changes with the commit. The last line says how many were left out.
 """
 import argparse
 import concurrent.futures
@@ -29,7 +29,7 @@ SHADOW = "-Wshadow"
 # In a file of several sources it misses something: what one declares, another may use.
 OF_ONE = "misc-unused-using-decls"
 USING = re.compile(r"^\s*using (?!namespace\b)[^=;]*;", re.MULTILINE)
-LEAST_ALONE = 40  # other sources that are read by themselves however long it takes: others of them with each commit
+COMMITS = 10  # sources that these changed are read however long it takes
 CXX = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp")]
 FINDING = re.compile(r"^([^\s:]+):\d+:\d+: (warning|error|note): ")
 
@@ -87,27 +87,27 @@ def tidy(path, directory, options, checks=""):
     return found
 
 
-def by_turns(sources):
-    """In an order that changes with the commit."""
-    head = subprocess.run(["git", "-C", str(PROJECT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout
-    return sorted(sources, key=lambda reading: hashlib.sha256(f"{head} {reading[0].name}".encode()).digest())
+def git(*words):
+    return subprocess.run(["git", "-C", str(PROJECT), *words], capture_output=True, text=True, check=False).stdout
 
 
 def readings(todo):
     """(path, folder to be in, arguments of the compiler, checks, whether it may be left out), those first that may not be."""
-    for (path, _), (directory, words) in todo.items():
-        yield path, directory, words, "", False
-    alone = [(source, directory, words) for (path, sources), (directory, words) in todo.items() if sources != (path,) for source in sources]
-    using = [reading for reading in alone if USING.search(reading[0].read_text(encoding="utf-8"))]
-    others = by_turns(reading for reading in alone if reading not in using)
-    for at, reading in enumerate([*using, *others]):
-        yield *reading, f"-*,{OF_ONE},clang-diagnostic-shadow", at >= len(using) + LEAST_ALONE
+    head = git("rev-parse", "HEAD")
+    changed = {PROJECT / name for name in git("log", f"-{COMMITS}", "--name-only", "--format=").splitlines()}
+
+    def turn(path):
+        return hashlib.sha256(f"{head} {path.name}".encode()).digest()
+    whole = [(path, *how, "", not changed.intersection(sources)) for (path, sources), how in todo.items()]
+    alone = [(source, *how, f"-*,{OF_ONE},clang-diagnostic-shadow", True) for (path, sources), how in todo.items() if sources != (path,) for source in sources]
+    yield from sorted(whole, key=lambda reading: (reading[4], turn(reading[0])))
+    yield from sorted(alone, key=lambda reading: (reading[0] not in changed, not USING.search(reading[0].read_text(encoding="utf-8")), turn(reading[0])))
 
 
 def main():
     begin = time.monotonic()
     options = argparse.ArgumentParser(usage=__doc__)
-    options.add_argument("--alone-for", type=float, default=float("inf"))
+    options.add_argument("--for", dest="seconds", type=float, default=float("inf"))
     options.add_argument("build", type=pathlib.Path)
     options.add_argument("folders", nargs="*")
     asked = options.parse_args()
@@ -118,20 +118,20 @@ def main():
         return 1
 
     def read(path, directory, words, checks, may_be_left):
-        if may_be_left and time.monotonic() - begin > asked.alone_for:
+        if may_be_left and time.monotonic() - begin > asked.seconds:
             return None
         return tidy(path, directory, words, checks)
 
-    found, left = set(), 0
+    found, left, total = set(), 0, 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for lines in pool.map(lambda reading: read(*reading), readings(todo)):
-            left += lines is None
+            left, total = left + (lines is None), total + 1
             # A finding appears with each file that includes its own.
             for line in lines or []:
                 if line not in found:
                     print(line, flush=True)
                     found.add(line)
-    print(f"{sum(len(sources) for _, sources in todo)} files read, {left} of them not by themselves, {len(found)} findings in {time.monotonic() - begin:.0f} s")
+    print(f"{total - left} of {total} readings, {left} left out, {len(found)} findings in {time.monotonic() - begin:.0f} s")
     return 1 if found else 0
 
 
