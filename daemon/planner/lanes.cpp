@@ -160,9 +160,9 @@ void add_steering(Job& job) {
         return static_cast<std::size_t>(
             std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
     };
-    // More interrupts than queues are no reason for RPS; more tasks are.
+    // More interrupts than queues are no reason for RPS; more tasks are, and a single receive queue is.
     auto lanes = job.lanes().size();
-    if (job.resolved.policy->model == policy::Model::irq)
+    if (job.resolved.policy->model == policy::Model::irq && count(Direction::rx) > 1)
         lanes = std::min(lanes, std::max(count(Direction::rx), count(Direction::tx)));
     for (const auto& queue : job.nic.queues) {
         if (!queue.steering) continue;
