@@ -15,8 +15,7 @@
 namespace affinityd::app {
 
 bool LeftChildren::may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
-    return is_looking_ && born >= born_from_ && !mask.contains(online) &&
-           journal_.contents().given().contains(mask, online, born);
+    return is_looking_ && born >= born_from_ && journal_.contents().given().contains(mask, online, born);
 }
 
 namespace {
@@ -56,6 +55,7 @@ void LeftChildren::note_coming(const KnownProcess& process, const planner::UndoR
 
 void LeftChildren::note_noted(const planner::UndoRecord& record, std::uint64_t since) {
     const auto note = [&](const machine::Setting& mask) {
+        if (mask == record.original) return;
         const auto done =
             journal_.note_given({mask.cpus(), record.original.cpus(), record.policy, noted_.descent, since});
         if (!done) log_.error(done.error().to_string(), "given mask not noted");
@@ -119,6 +119,7 @@ void LeftChildren::add(Tasks& tasks, const machine::TaskMask& task) {
 }
 
 void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
+    if (present.contains(online)) return; // nearly every task of the machine has that
     if (may_be_given(present, online, task.task.start_time) && !journal_.contents().past().contains(task))
         add(left_, task);
 }

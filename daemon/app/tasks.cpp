@@ -109,8 +109,9 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
         return record && planner::is_as_given(*record, main.allowed, online);
     };
     const machine::TaskMask subject{main.id, main.id.tid, main.comm};
+    // An end of the main thread that no event told is not looked for: a worker that ended looks the same.
+    if (!turn.change.has_lost_main) return;
     const bool is_explained = main.allowed.contains(online) || has_ours(subject);
-    if (!turn.change.has_lost_main && is_explained) return;
     const std::span others(turn.threads.begin() + 1, turn.threads.end()); // ascending
     for (const auto& id : parts.journal.contents().held().threads().of(main.id.tid)) {
         const machine::TaskMask other{id, main.id.tid, {}};
@@ -121,7 +122,7 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
         return;
     }
     // Else somebody may have set it to what another thread has.
-    if (turn.change.has_lost_main && !is_explained) record_unseen(turn, subject, main.allowed, parts);
+    if (!is_explained) record_unseen(turn, subject, main.allowed, parts);
 }
 
 } // namespace

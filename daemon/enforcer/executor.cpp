@@ -65,9 +65,23 @@ bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                                   circumstances.cpuset ? circumstances.cpuset() : nullptr);
 }
 
-/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
-/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
-Setting original_of(const Action& action, const topology::Topology& topology, Enforcer& enforcer) {
+/// The CPUs that the kernel lets a task have, whatever it is asked for. No value: not known.
+std::optional<CpuSet> room_of(const Action& action, const Circumstances& circumstances) {
+    const auto& online = circumstances.topology.online;
+    if (action.from.cpus().contains(online)) return online; // so no cpuset is narrower
+    const auto* cpuset = circumstances.cpuset ? circumstances.cpuset() : nullptr;
+    return cpuset == nullptr ? std::nullopt : std::optional(*cpuset & online);
+}
+
+/// What has to be put back later. A task that may run everywhere, or everywhere in its cpuset, has no
+/// preference, and gets none back. Where CPUs are offline, the mask that sched_getaffinity(2) gives lacks
+/// them, so the unfiltered one is read.
+Setting original_of(const Action& action, const Circumstances& circumstances, Enforcer& enforcer) {
+    const auto& topology = circumstances.topology;
+    if (is_task(action.subject) && !action.from.cpus().contains(topology.online)) {
+        const auto room = room_of(action, circumstances);
+        if (room && !room->empty() && action.from.cpus().contains(*room)) return topology.possible;
+    }
     const bool is_whole =
         topology.possible == topology.online && action.from.cpus().contains(topology.online);
     if (!is_task(action.subject) || is_whole) return action.from;
@@ -128,8 +142,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     Carried carried;
     if (enforcer_.acts()) {
         const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
-        const auto seen =
-            !before || is_changed ? original_of(action, circumstances.topology, enforcer_) : Setting{};
+        const auto seen = !before || is_changed ? original_of(action, circumstances, enforcer_) : Setting{};
         const Setting& original = before ? before->original : seen;
         if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
                                           enforcer_.ticks(), is_changed ? &seen : nullptr);
@@ -144,6 +157,12 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
             circumstances.written_down({original, action.to, action.to, action.policy});
     }
     carried.applied = enforcer_.apply(action);
+    if (carried.applied.outcome == Outcome::narrowed && is_task(action.subject)) {
+        // Narrower than its cpuset makes it: another program has set that in between, so it is not ours.
+        const auto room = room_of(action, circumstances);
+        if (room && carried.applied.granted.cpus() != (action.to.cpus() & *room))
+            carried.applied = {Outcome::done, action.to, 0};
+    }
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
     const auto done = took_effect(carried.applied.outcome)
@@ -240,9 +259,10 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
 
 std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
                                                      const CpuSet& online) {
-    if (present.contains(online) || journal_.contains(task) || journal_.contents().past().contains(task))
-        return std::nullopt;
-    return journal_.find_mask_source(creator, present, online, task.task.start_time);
+    if (journal_.contains(task) || journal_.contents().past().contains(task)) return std::nullopt;
+    auto source = journal_.find_mask_source(creator, present, online, task.task.start_time);
+    if (source && source->original == present) return std::nullopt;
+    return source;
 }
 
 Result<void> Executor::record_inherited(const TaskMask& task, const CpuSet& present, int creator,

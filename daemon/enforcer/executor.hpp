@@ -34,7 +34,7 @@ struct Circumstances {
     /// CPUs that may stand in for an interrupt's own when that has no vector left, the nearest first. Asked
     /// only then.
     std::function<std::vector<unsigned>()> others{};
-    CpusetLookup cpuset{}; ///< of the task that is restored
+    CpusetLookup cpuset{}; ///< of the task
     /// Told of a change that is written down, before it is made.
     std::function<void(const planner::UndoRecord&)> written_down{};
 };

@@ -75,9 +75,11 @@ Applied TaskMasks::write(const TaskMask& subject, const planner::Action& action)
     if (!is_still(subject, handle)) return take_back(tid, to);
     auto granted = host::get_affinity(tid);
     if (!granted) return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
-    // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline
-    // CPU.
-    const bool all = granted->contains(to) || action.restore;
+    // The kernel never gives more than it was asked for: another program has set its own mask in between, and
+    // the next look at the task sees that.
+    if (!to.contains(*granted)) return {Outcome::done, to, 0};
+    // Less is the cpuset's doing, or an offline CPU.
+    const bool all = *granted == to || action.restore;
     return {all ? Outcome::done : Outcome::narrowed, std::move(*granted), 0};
 }
 

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Undo: each task gets back the CPUs that it had before the first policy touched it, however the daemon ends. Two tables: one of worlds
+times ends, one of single stories."""
+import contextlib
+import os
+import random
+import time
+
+from house import House, allowed, cpus, policy, set_mask, threads, wait_for
+
+ALL = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+
+# What the program begins with, and what its policy gives it. Each has the original mask in common with its threads and children.
+WORLDS = {
+    "a wide program on one CPU": (None, {"cpus": "1", "bind": "set"}, "1"),
+    "a narrow program on another CPU": ("0", {"cpus": "1", "bind": "set"}, "1"),
+    "a narrow program on all CPUs": ("0", {"spread": "cpu", "bind": "set"}, ALL),
+}
+
+
+def stop(house):
+    house.affinityd.stop()
+
+
+def kill_start_stop(house):
+    house.affinityd.kill()
+    house.affinityd.start()
+    house.affinityd.stop()
+
+
+def kill_twice(house):
+    for _ in range(2):
+        house.affinityd.kill()
+        house.affinityd.start()
+    house.affinityd.stop()
+
+
+def kill_orphan_start_stop(house):
+    """The parent ends while no daemon runs: no record explains its children any more but by their control group or session."""
+    house.affinityd.kill()
+    house.parent.process.kill()
+    house.parent.process.wait()
+    del house.tasks["main"], house.tasks["thread"]
+    house.affinityd.start()
+    house.affinityd.stop()
+
+
+def remove_policy(house):
+    house.affinityd.remove("web")
+
+
+def release(house):
+    house.affinityd.ctl("release", "web")
+
+
+ENDS = {"stop": stop, "kill -9, start, stop": kill_start_stop, "two kills, stop": kill_twice, "kill -9, parent ends, start, stop": kill_orphan_start_stop,
+        "policy removed": remove_policy, "release": release}
+
+
+class Table(House):
+    def test_each_task_has_its_own_mask_after_each_end(self):
+        for world, (first, keys, given) in WORLDS.items():
+            for name, end in ENDS.items():
+                with self.subTest(world=world, end=name):
+                    self.fresh()
+                    self.affinityd = self.daemon(web=policy("web", **keys))
+                    self.parent = self.program("web", first_mask=first)
+                    original = first or ALL
+                    self.expect(self.parent, given)
+                    self.tasks = {"main": (self.parent.pid, None), "thread": (self.parent.pid, self.parent.thread()),
+                                  "child": (self.parent.fork(), None), "child of no policy": (self.parent.spawn("/bin/sleep", "600"), None)}
+                    for task in ("main", "thread", "child"):
+                        self.expect(self.tasks[task][0], given, self.tasks[task][1])
+                    self.expect(self.tasks["child of no policy"][0], original)
+                    end(self)
+                    for task, (pid, tid) in self.tasks.items():
+                        with self.subTest(task=task):
+                            self.expect_soon(pid, original, tid)
+
+    def expect_soon(self, pid, wanted, tid=None):
+        wait_for(lambda: cpus(allowed(pid, tid)) == cpus(wanted), lambda: f"{pid}/{tid} has {wanted}: it has {allowed(pid, tid)}", patience=10)
+
+
+class Stories(House):
+    def test_a_program_that_is_kept_keeps_the_mask(self):
+        affinityd = self.daemon(web=policy("web", cpus="1", bind="set", on_stop="keep"))
+        web = self.program("web")
+        self.expect(web, "1")
+        affinityd.stop()
+        self.at(web, "1")
+
+    def test_a_mask_that_another_program_set_stays(self):
+        affinityd = self.daemon(web=policy("web", cpus="1", bind="set", drift="once"))
+        web = self.program("web")
+        self.expect(web, "1")
+        set_mask(web.pid, "0")
+        affinityd.stop()
+        self.at(web, "0")
+
+    def test_a_worker_that_ends_while_no_daemon_runs_leaves_the_main_thread_its_own_mask(self):
+        affinityd = self.daemon(web=policy("web", cpus="0", bind="set"), start=False)
+        web = self.program("web", first_mask="0")
+        worker = web.thread()
+        web.mask(ALL, worker)
+        affinityd.start()
+        self.expect(web, "0", worker)
+        affinityd.kill()
+        web.tell("end", worker)
+        wait_for(lambda: worker not in threads(web.pid), "the worker has ended")
+        affinityd.start()
+        affinityd.stop()
+        self.at(web, "0")
+
+    def test_a_mask_that_the_program_chose_before_its_parent_was_placed_stays(self):
+        affinityd = self.daemon(web=policy("web", spread="cpu", bind="set"), start=False)
+        web = self.program("web", first_mask="0")
+        child = web.spawn("/bin/sleep", "600")
+        set_mask(child, ALL)
+        time.sleep(0.05)  # starts are known to a hundredth of a second
+        affinityd.start()
+        self.expect(web, ALL)
+        affinityd.stop()
+        self.at(web, "0")
+        self.at(child, ALL)
+
+
+class Chaos(House):
+    ALONE = True
+
+    def test_kills_at_random_moments_leave_no_wrong_mask(self):
+        """Programs begin, have children and end, and the daemon is killed at any moment; then it runs once more and stops."""
+        seed = random.randrange(10**6)
+        dice = random.Random(seed)
+        affinityd = self.daemon(web=policy("web", cpus="1", bind="set"), all=policy("all", spread="cpu", bind="set"))
+        own = {}
+        for _ in range(25):
+            for stem, first in (("web", None), ("all", "0")):
+                if dice.random() < 0.5:
+                    own[self.program(stem, first_mask=first)] = first or ALL
+            for program in list(own):
+                if dice.random() < 0.4:
+                    dice.choice((program.thread, program.fork, lambda program=program: program.spawn("/bin/sleep", "600")))()
+            time.sleep(dice.random() * 0.05)
+            affinityd.kill()
+            affinityd.start()
+        affinityd.stop()
+        wrong = []
+        for program, original in own.items():
+            for pid in (program.pid, *program.born):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    for tid in os.listdir(f"/proc/{pid}/task"):
+                        now = allowed(pid, tid)
+                        if cpus(now) != cpus(original):
+                            wrong.append((pid, tid, now, original))
+        self.assertEqual([], wrong, f"with seed {seed}")
