@@ -45,6 +45,7 @@ std::shared_ptr<WorldLoader> Loading::begin(machine::Machine machine, planner::N
 
 Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<status::FileFault> others) {
     auto loaded = loader.take();
+    stamps_ = loader.stamps();
     status_.at = std::chrono::system_clock::now();
     if (!loaded) {
         status_.refused = loaded.error().to_string();
@@ -59,6 +60,17 @@ Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<sta
     warnings_ = std::move(found.warnings);
     if (const auto faults = report(); !faults.empty()) log_.alarm(faulty_files_message, faults);
     return std::move(loaded->world);
+}
+
+bool Loading::has_changed() const {
+    const auto now = stamps_of(folders_);
+    const auto since_epoch = (std::chrono::system_clock::now() - std::chrono::seconds(1)).time_since_epoch();
+    const auto latest = static_cast<std::uint64_t>(std::chrono::nanoseconds(since_epoch).count());
+    constexpr std::uint64_t ahead = 2'000'000'000; // a time to come is none
+    const auto is_fresh = [&](const auto& entry) {
+        return entry.second[2] > latest && entry.second[2] < latest + ahead;
+    };
+    return now != stamps_ && std::ranges::none_of(now, is_fresh);
 }
 
 bool Loading::keep(const OutOfTime& out_of_time) {

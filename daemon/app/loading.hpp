@@ -30,6 +30,10 @@ class Loading {
     [[nodiscard]] Result<std::shared_ptr<World>> end(WorldLoader& loader,
                                                      std::vector<status::FileFault> others = {});
 
+    /// True if the files are others than those that were read last: made, removed, written, or behind links
+    /// that lead elsewhere. Not as long as one was written less than a second ago: more may follow.
+    [[nodiscard]] bool has_changed() const;
+
     [[nodiscard]] const status::LoadStatus& status() const { return status_; }
     /// Policies whose files do not count.
     [[nodiscard]] const state::LastGood::Names& faulty() const { return faulty_; }
@@ -46,6 +50,7 @@ class Loading {
     bool acts_;
     Log& log_;
     state::LastGood last_good_;
+    FileStamps stamps_; ///< of what was read last
     status::LoadStatus status_;
     state::LastGood::Names faulty_;
     std::string warnings_;

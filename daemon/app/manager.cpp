@@ -223,9 +223,20 @@ void Manager::begin_pass(bool machine_changed) {
     work_.begin_pass(shared_.answers.watch(make_pass()));
 }
 
+/// True if a policy wants something of the interface, which may have got this name just now. Containers'
+/// interfaces come and go all the time, and say nothing of its interrupts.
+bool Manager::has_targets(const std::string& nic) const {
+    const auto index = parts_.root.sys().number("class/net/" + nic + "/ifindex");
+    const auto& machine = shared_.current->machine();
+    return std::ranges::any_of(shared_.current.placements().queues, [&](const planner::QueueTarget& target) {
+        const auto* known = machine.nic(target.nic);
+        return target.nic == nic || (known != nullptr && index && known->ifindex == *index);
+    });
+}
+
 void Manager::link_changed(const std::string& nic) {
     if (shared_.is_stopping) return;
-    carrying_.changes.expect_of_queues();
+    if (nic.empty() || has_targets(nic)) carrying_.changes.expect_of_queues();
     // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
     // at once (a host full of containers starts) are left to it altogether.
     shared_.machine_changed = true;

@@ -90,6 +90,8 @@ class Manager final : public Commands {
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
     void reload(Answer answer, Until until, ReloadReason reason) override;
+    /// True if the files that policies are read from are others than at the last reading.
+    [[nodiscard]] bool policies_changed() const { return shared_.loading.has_changed(); }
     void release(const std::string& what, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;
 
@@ -120,6 +122,7 @@ class Manager final : public Commands {
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(std::shared_ptr<World> world, ReloadReason reason);
     [[nodiscard]] bool claims_nothing(std::string_view policy);
+    [[nodiscard]] bool has_targets(const std::string& nic) const;
 
     Parts parts_;
     Shared shared_;

@@ -294,18 +294,25 @@ const CpuSet* Tasks::cpuset_of(KnownCpuset& known, int pid, const inventory::Thr
 void Tasks::begin_pass() {
     sources_.refresh();
     ++passes_; // what an unfinished pass saw is seen again
+    unseen_.reset();
     reaper_.begin_pass();
 }
 
 bool Tasks::end_pass(const OutOfTime& out_of_time) {
-    std::vector<int> unseen;
-    for (auto& [pid, process] : table_.processes()) {
-        if (std::exchange(process.look.is_unread, false)) process.look.pass = passes_;
-        if (process.look.pass != passes_) unseen.push_back(pid);
+    if (!unseen_) {
+        unseen_.emplace();
+        for (auto& [pid, process] : table_.processes()) {
+            if (std::exchange(process.look.is_unread, false)) process.look.pass = passes_;
+            if (process.look.pass != passes_) unseen_->push_back(pid);
+        }
     }
-    for (const int pid : unseen) {
-        drop(pid);
-        if (out_of_time()) return false; // those that are left are found again
+    while (!unseen_->empty()) {
+        const int pid = unseen_->back();
+        unseen_->pop_back();
+        // An event may have named it since.
+        const auto* known = table_.find(pid);
+        if (known != nullptr && known->look.pass != passes_ && !known->look.is_unread) drop(pid);
+        if (out_of_time()) return false;
     }
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
     parts_.journal.mask_sources().age();

@@ -97,6 +97,8 @@ class Tasks {
     inventory::FactSources sources_;
     UnfinishedTurns unfinished_; ///< of events
     std::uint64_t passes_ = 0;
+    std::optional<std::vector<int>>
+        unseen_; ///< by this pass, still to be dropped; no value: not looked for yet
     EventQueue events_;
     Settling settling_;
     std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost

@@ -6,7 +6,29 @@
 
 #include <utility>
 
+#include <sys/stat.h>
+
 namespace affinityd::app {
+
+FileStamps stamps_of(const std::vector<std::string>& folders) {
+    FileStamps stamps;
+    const auto add = [&](const std::string& path) {
+        struct stat status {};
+        if (::stat(path.c_str(), &status) != 0) return;
+        auto& stamp = stamps[path];
+        stamp = {status.st_dev, status.st_ino};
+        if (S_ISDIR(status.st_mode)) return;
+        stamp[2] = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
+                   static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+        stamp[3] = static_cast<std::uint64_t>(status.st_size);
+    };
+    for (const auto& folder : folders)
+        add(folder);
+    if (const auto paths = policy::list_folders(folders))
+        for (const auto& path : *paths)
+            add(path);
+    return stamps;
+}
 
 /// Each folder that is not to be trusted has a line of its own. Of files it is a fault of theirs.
 Result<std::vector<std::string>> WorldLoader::list() const {
@@ -48,6 +70,7 @@ bool WorldLoader::read_files(const OutOfTime& out_of_time) {
 bool WorldLoader::step(const OutOfTime& out_of_time) {
     if (!paths_) {
         ++listed_;
+        stamps_ = stamps_of(folders_);
         auto paths = list();
         if (!paths) {
             result_ = std::unexpected(paths.error());

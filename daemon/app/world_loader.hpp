@@ -7,7 +7,10 @@
 #include "base/error.hpp"
 #include "policy/reader.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +23,12 @@ struct LoadedWorld {
     std::shared_ptr<World> world;
     GoodPolicies::Result found;
 };
+
+/// Tells files apart by path: device, inode, time of the last change in ns, size; of folders, device and
+/// inode.
+using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
+/// Of the folders and the policy files in them, links followed; without what is not there.
+[[nodiscard]] FileStamps stamps_of(const std::vector<std::string>& folders);
 
 /// Whose policies are read.
 enum class Owners {
@@ -40,6 +49,8 @@ class WorldLoader {
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
     /// An Error: a folder cannot be read, or is not to be trusted. Files with errors are left out.
     [[nodiscard]] Result<LoadedWorld> take() { return std::move(*result_); }
+    /// Of the files as they were when reading began.
+    [[nodiscard]] const FileStamps& stamps() const { return stamps_; }
 
   private:
     /// Where files come and go all the time, the last list is good enough.
@@ -54,6 +65,7 @@ class WorldLoader {
     planner::NicUsage usage_;
     const state::LastGood& last_good_;
     Owners by_whom_;
+    FileStamps stamps_;
     std::optional<std::vector<std::string>> paths_; ///< of the files
     std::size_t next_path_ = 0;
     unsigned listed_ = 0;                     ///< how often

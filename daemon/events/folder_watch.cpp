@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace affinityd::events {
 namespace {
 
 constexpr std::uint32_t self_gone = IN_DELETE_SELF | IN_MOVE_SELF;
+/// After the first change: files that are written all the time hold nothing else up.
+constexpr std::chrono::seconds longest_wait{2};
 
 bool is_watched_name(std::string_view name) {
     return !name.starts_with('.') && !name.starts_with('#') && name.ends_with(".yaml");
@@ -77,14 +80,22 @@ bool FolderWatch::await_folder(const std::string& folder) {
 }
 
 void FolderWatch::changed_soon() {
-    sd_event_source_set_time_relative(quiet_timer_.get(), usec_of(quiet_));
+    const auto now = std::chrono::steady_clock::now();
+    if (!first_change_) first_change_ = now;
+    const auto left = std::max<std::chrono::steady_clock::duration>(*first_change_ + longest_wait - now, {});
+    const auto wait = std::min<std::chrono::steady_clock::duration>(quiet_, left);
+    sd_event_source_set_time_relative(quiet_timer_.get(),
+                                      usec_of(std::chrono::ceil<std::chrono::microseconds>(wait)));
     sd_event_source_set_enabled(quiet_timer_.get(), SD_EVENT_ONESHOT);
 }
 
 int FolderWatch::on_event(sd_event_source* source, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
     const std::string_view name(event->len > 0 ? event->name : "");
-    if (!name.empty() && !is_watched_name(name)) return 0; // an editor's files
+    // An editor's files; but a link that others lead through is switched by a rename (..data of Kubernetes).
+    if (!name.empty() && !is_watched_name(name) &&
+        !(name.starts_with("..") && (event->mask & IN_MOVED_TO) != 0))
+        return 0;
     const char* folder = nullptr;
     if ((event->mask & IN_CREATE) != 0 && sd_event_source_get_description(source, &folder) >= 0 &&
         is_yet_empty(std::filesystem::path(folder) / name))
@@ -107,7 +118,9 @@ int FolderWatch::on_parent(sd_event_source*, const inotify_event* event, void* u
 }
 
 int FolderWatch::on_quiet(sd_event_source*, std::uint64_t, void* userdata) {
-    static_cast<FolderWatch*>(userdata)->changed_();
+    auto& watch = *static_cast<FolderWatch*>(userdata);
+    watch.first_change_.reset();
+    watch.changed_();
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace affinityd::events {
 
 /// Reports changes in the policy folders, once per burst, a moment after the last change: files are written
-/// in several steps. A missing folder is noticed when it is made.
+/// in several steps; two seconds after the first, at most. A missing folder is noticed when it is made.
 class FolderWatch {
   public:
     using Changed = std::function<void()>;
@@ -27,13 +28,15 @@ class FolderWatch {
     FolderWatch(const FolderWatch&) = delete;
     FolderWatch& operator=(const FolderWatch&) = delete;
 
+    /// Watches every folder that exists, and for each missing one its nearest existing parent; anew, where a
+    /// folder is another one by now.
+    void watch_all();
+
   private:
     static int on_event(sd_event_source*, const inotify_event* event, void* userdata);
     static int on_parent(sd_event_source*, const inotify_event* event, void* userdata);
     static int on_quiet(sd_event_source*, std::uint64_t, void* userdata);
 
-    /// Watches every folder that exists, and for each missing one its nearest existing parent.
-    void watch_all();
     [[nodiscard]] bool watch_folder(const std::string& folder);
     /// True if the folder appeared while its parent was being watched: look at it again.
     [[nodiscard]] bool await_folder(const std::string& folder);
@@ -46,6 +49,7 @@ class FolderWatch {
     std::vector<Source> watches_;
     std::set<std::string, std::less<>> awaited_; ///< names whose creation may lead to a missing folder
     Source quiet_timer_;
+    std::optional<std::chrono::steady_clock::time_point> first_change_; ///< of those not told yet
 };
 
 } // namespace affinityd::events

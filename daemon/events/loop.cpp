@@ -47,7 +47,10 @@ class EventLoop final : public Loop {
           slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
                    [this] { return is_awaited(); }, [this] { all_done(); }}),
           passes_(manager.in_force().settings.reconcile_interval,
-                  [this](bool periodic) { manager_.begin_pass(periodic); }),
+                  [this](bool periodic) {
+                      follow_links();
+                      manager_.begin_pass(periodic);
+                  }),
           measuring_(event_.get(), manager.in_force().settings,
                      [this](const auto& run) { return manager_.measured(run); }) {}
 
@@ -68,6 +71,7 @@ class EventLoop final : public Loop {
     void stop();
     void leave_when_quiet();
     void reload(const char* why, app::ReloadReason reason);
+    void follow_links();
     [[nodiscard]] std::string status_line() const;
 
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
@@ -260,6 +264,13 @@ void EventLoop::reload(const char* why, app::ReloadReason reason) {
     log_.info(fmt::format("reloading: {}", why));
     // It has logged what is wrong.
     manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, app::Until::begun, reason);
+}
+
+/// Links to policies that lead elsewhere by now, which no folder's events tell of.
+void EventLoop::follow_links() {
+    if (is_stopping_ || !manager_.policies_changed()) return;
+    if (watches_.folders) watches_.folders->watch_all();
+    reload("a policy file leads elsewhere, or has changed", app::ReloadReason::saved);
 }
 
 int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {

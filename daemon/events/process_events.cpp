@@ -88,11 +88,27 @@ bool ProcessEvents::waiting() const {
 }
 
 void ProcessEvents::follow() {
+    if (!is_of_use()) {
+        if (!std::exchange(is_paused_, true)) subscription_.pause();
+        events_.reset();
+        return;
+    }
+    if (std::exchange(is_paused_, false)) {
+        subscription_.resume();
+        manager_.work().want(app::Work::Urgency::soon); // for those that came while it opened
+        return;
+    }
     auto wanted = wanted_events(manager_);
     wanted.muted = wanted_.muted;
     if (wanted == wanted_) return;
     wanted_ = std::move(wanted);
     set_filter();
+}
+
+/// Without any policy no event matters, once all is put back.
+bool ProcessEvents::is_of_use() const {
+    return !manager_.in_force().world->policies().policies.empty() ||
+           !manager_.tasks().table().processes().empty();
 }
 
 void ProcessEvents::set_filter() {
@@ -217,7 +233,7 @@ void ProcessEvents::take_later() {
 }
 
 void ProcessEvents::take_rest() {
-    if (subscription_.is_broken()) { // what has come before waits no longer than that
+    if (!events_ || subscription_.is_broken()) { // what has come before waits no longer than that
         const auto now = steady_clock::now();
         take_care_of_rest(false, work(now, now + slice));
         return;

@@ -37,6 +37,7 @@ class ProcessEvents {
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
     /// Which events are of interest depends on the policies, and on whether some process is under one.
+    /// Without policies the daemon does not listen.
     void follow();
     /// Processes are to be looked at again at other times than before.
     void wait_for_due();
@@ -60,6 +61,7 @@ class ProcessEvents {
     void yield(bool others_first);
     void mute(std::chrono::steady_clock::time_point now);
     void set_filter();
+    [[nodiscard]] bool is_of_use() const;
 
     app::Manager& manager_;
     Open open_;
@@ -71,6 +73,7 @@ class ProcessEvents {
         std::chrono::steady_clock::time_point ended{};
     } row_;               ///< takes that follow each other at once
     bool yields_ = false; ///< to all other work
+    bool is_paused_ = false;
     Subscription subscription_;
     Deferred rest_{
         [this] { take_rest(); }}; ///< for events that wait in memory, which the descriptor does not show

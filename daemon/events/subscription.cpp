@@ -43,6 +43,20 @@ void Subscription::break_off(const std::string& reason) {
     reopen_later();
 }
 
+void Subscription::pause() {
+    readable_.reset();
+    timer_.disarm();
+    is_broken_ = false;
+}
+
+void Subscription::resume() {
+    if (const auto opened = open(); !opened) {
+        log_.warn(parts_.what + " cannot be subscribed to: " + opened.error().to_string());
+        is_broken_ = true;
+        reopen_later();
+    }
+}
+
 void Subscription::reopen_later() {
     timer_.arm(pause_);
     pause_ = std::min<std::chrono::milliseconds>(pause_ * 2, longest_pause);

@@ -34,6 +34,10 @@ class Subscription {
     /// Opens the source for the first time. After an Error it is not tried again.
     [[nodiscard]] Result<void> start();
 
+    /// Its messages are of no use now, and the source may be closed. resume() opens it again.
+    void pause();
+    void resume();
+
     /// Of its messages, until it is opened again.
     void set_priority(std::int64_t priority) const {
         if (readable_) sd_event_source_set_priority(readable_.get(), priority);
