@@ -2,6 +2,7 @@
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/manager.hpp"
 #include "control/join_socket.hpp"
+#include "control/restart_job.hpp"
 #include "control/server.hpp"
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
@@ -75,7 +76,7 @@ int run(const Options& options, app::Log& log) {
     app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings,
                           [&options] { return read_settings_again(options); }});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
-    auto loop = events::Loop::create(manager, log);
+    auto loop = events::Loop::create(manager, log, control::is_being_restarted);
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start(
         (*loop)->event(), settings.runtime_dir, manager,

@@ -188,8 +188,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const auto& out_of_time) { return carrying_.joins.tidy(out_of_time); });
     pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
-    pass->until(
-        learn_nic_usage(bookkeeping_, steering_, [this] { work_.want(Work::Urgency::soon); }));
+    pass->until(learn_nic_usage(bookkeeping_, steering_, [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
@@ -200,9 +199,7 @@ std::unique_ptr<Job> Manager::make_pass() {
         bookkeeping_.begin_costs();
     });
     pass->until([this](const auto& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
-    pass->then([this] {
-        steering_.end_pass();
-    });
+    pass->then([this] { steering_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     pass->until(look_after_journal(parts_.journal, parts_.log));
@@ -267,20 +264,41 @@ bool Manager::step(const OutOfTime& out_of_time) {
     return is_done && !steering_.has_news(); // a task that was placed is news
 }
 
-void Manager::begin_stop(std::function<void()> done) {
+void Manager::end_duties(const char* why) {
     shared_.is_stopping = true;
-    shared_.answers.give_up("the daemon is stopping: what it changed is put back");
+    shared_.answers.give_up(why);
     carrying_.changes.stop();
     tasks_.begin_stop();
     carrying_.left.begin_stop();
     carrying_.joins.begin_stop();
-    if (!parts_.enforcer.acts() || !shared_.current.world) return done();
-    auto stop = std::make_unique<Sequence>();
-    stop->then([this] {
+}
+
+std::unique_ptr<Sequence> Manager::begin_last_costs() {
+    auto sequence = std::make_unique<Sequence>();
+    sequence->then([this] {
         for (const auto& [pid, process] : tasks_.table().processes())
             bookkeeping_.see(process);
         bookkeeping_.begin_costs(true);
         tasks_.placer().keep_slots();
+    });
+    return sequence;
+}
+
+void Manager::begin_handover(std::function<void()> done) {
+    end_duties("the daemon is being restarted");
+    parts_.log.info("being restarted: all stays in place for the next daemon");
+    if (!parts_.enforcer.acts() || !shared_.current.world) return done();
+    auto end = begin_last_costs();
+    end->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
+    end->then(std::move(done));
+    work_.begin_end(std::move(end));
+}
+
+void Manager::begin_stop(std::function<void()> done) {
+    end_duties("the daemon is stopping: what it changed is put back");
+    if (!parts_.enforcer.acts() || !shared_.current.world) return done();
+    auto stop = begin_last_costs();
+    stop->then([this] {
         coexistence_.stop();
         units_.begin_stop();
     });

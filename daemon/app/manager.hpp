@@ -60,6 +60,8 @@ class Manager final : public Commands {
     /// Begins to put back what the policies say is to be put back; `done` is called when all but is_quiet()
     /// is over.
     void begin_stop(std::function<void()> done);
+    /// Begins to end, and leaves all in place and on record for the next daemon. Else as begin_stop().
+    void begin_handover(std::function<void()> done);
     /// False while systemd or irqbalance still owes an answer, which takes a bounded time.
     [[nodiscard]] bool is_quiet() const { return !units_.is_busy() && !coexistence_.is_talking(); }
     /// A measuring child has ended, or could not be started; the answer to who asked for it.
@@ -120,6 +122,8 @@ class Manager final : public Commands {
         Joins joins;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
+    void end_duties(const char* why);
+    [[nodiscard]] std::unique_ptr<Sequence> begin_last_costs();
     void use(std::shared_ptr<World> world, ReloadReason reason);
     [[nodiscard]] bool claims_nothing(std::string_view policy);
     [[nodiscard]] bool has_targets(const std::string& nic) const;

@@ -67,8 +67,11 @@ class Executor final : public planner::BackoffLookup {
     void expect_changes(Expected expected) { expected_ = expected; }
     /// A pass begins: what it is refused, too, is told.
     void begin_pass() { refusals_.begin_pass(); }
-    /// Forgets fights and diversions: somebody asked for everything anew.
-    void begin_anew() { backoff_.clear(); }
+    /// Forgets fights, diversions, and which interrupts never move: everything is asked for anew.
+    void begin_anew() {
+        backoff_.clear();
+        refusals_.try_all_again();
+    }
     /// Why a subject is not where it should be.
     [[nodiscard]] std::optional<Backoff::Note> note(const machine::Subject& subject) const {
         return backoff_.note(subject, now_());

@@ -35,6 +35,9 @@ class Refusals {
     /// such a change was announced, and no pass has dealt with it yet.
     bool add(const machine::Subject& subject, Refusal refusal, bool expects_changes = false);
     void begin_pass() { ++passes_; }
+    /// Also those that can never move: an operator asked for it, and a line that was being reset looks the
+    /// same.
+    void try_all_again() { permanent_.clear(); }
     /// The subject has moved after all, or is gone.
     void erase(const machine::Subject& subject);
     [[nodiscard]] bool is_permanent(const machine::Subject& subject) const {

@@ -42,8 +42,8 @@ struct Watches {
 
 class EventLoop final : public Loop {
   public:
-    EventLoop(app::Manager& manager, app::Log& log, LoopHandle event)
-        : manager_(manager), log_(log), event_(std::move(event)),
+    EventLoop(app::Manager& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
+        : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
           slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
                    [this] { return is_awaited(); }, [this] { all_done(); }}),
           passes_(manager.in_force().settings.reconcile_interval,
@@ -85,6 +85,7 @@ class EventLoop final : public Loop {
     app::Manager& manager_;
     app::Log& log_;
     LoopHandle event_;
+    std::function<bool()> is_restarted_;
     Slices slices_;
     PassSchedule passes_;
     MeasureSchedule measuring_;
@@ -235,7 +236,7 @@ void EventLoop::all_done() {
 
 void EventLoop::stop() {
     if (std::exchange(is_stopping_, true)) return;
-    sd_notify(0, "STOPPING=1\nSTATUS=putting back what was changed");
+    sd_notify(0, "STOPPING=1\nSTATUS=ending");
     passes_.end();
     measuring_.end();
     watches_.processes.reset();
@@ -245,7 +246,11 @@ void EventLoop::stop() {
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
-    manager_.begin_stop([this] { leave_when_quiet(); });
+    const auto leave = [this] { leave_when_quiet(); };
+    if (is_restarted_())
+        manager_.begin_handover(leave);
+    else
+        manager_.begin_stop(leave);
 }
 
 void EventLoop::leave_when_quiet() {
@@ -336,11 +341,12 @@ void Loop::block_signals() {
     ::signal(SIGCHLD, SIG_DFL);
 }
 
-Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log) {
+Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log,
+                                           std::function<bool()> is_restarted) {
     sd_event* raw = nullptr;
     const int status = sd_event_new(&raw);
     if (status < 0) return fail("cannot make an event loop", {}, -status);
-    return std::make_unique<EventLoop>(manager, log, LoopHandle(raw));
+    return std::make_unique<EventLoop>(manager, log, LoopHandle(raw), std::move(is_restarted));
 }
 
 } // namespace affinityd::events

@@ -6,6 +6,7 @@
 #include "events/measurement.hpp"
 #include "events/sources.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace affinityd::events {
@@ -14,8 +15,10 @@ namespace affinityd::events {
 /// idle-priority source in slices, so that an event never waits behind more than one of them.
 class Loop {
   public:
-    /// Both must outlive the loop.
-    static Result<std::unique_ptr<Loop>> create(app::Manager& manager, app::Log& log);
+    /// Both must outlive the loop. `is_restarted` is asked once, at SIGTERM: true leaves all masks in place
+    /// for the next daemon.
+    static Result<std::unique_ptr<Loop>> create(app::Manager& manager, app::Log& log,
+                                                std::function<bool()> is_restarted);
     virtual ~Loop() = default;
     /// Keeps signals for the loop. The first thing in main: one that comes while the daemon starts must not
     /// end it half-way.

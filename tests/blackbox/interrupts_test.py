@@ -138,6 +138,8 @@ class Refusals(OnMachine):
                 else:
                     daemon.later(2)
                     self.assertEqual(self.before[irqs[1]], self.irq(irqs[1]))
+                    daemon.ctl("apply")  # tries all anew
+                    self.apart(irqs)
                 daemon.stop()
                 self.originals()
 

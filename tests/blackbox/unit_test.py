@@ -108,6 +108,23 @@ class Unit(Container):
         self.assertEqual(("success", "0"), (self.shown("Result"), self.shown("ExecMainStatus")))
         self.at(sleeper, self.everywhere)
 
+    def test_a_restart_leaves_masks_in_place_and_a_stop_puts_them_back(self):
+        sleeper = self.transient("sleeper")
+        self.put(f"{POLICIES}/sleeper.yaml", policy(match={"unit": "sleeper.service"}, cpus="0", bind="set", settle=0))
+        # Between the end of one daemon and the start of the next.
+        look = f"[Service]\nExecStopPost=+/bin/cp /proc/{self.shown('MainPID', 'sleeper')}/status /run/between\n"
+        self.inside("mkdir", "-p", "/etc/systemd/system/affinityd.service.d")
+        self.put("/etc/systemd/system/affinityd.service.d/look.conf", look)
+        self.inside("systemctl", "daemon-reload")
+        self.inside("affinityctl", "reload")
+        self.expect(sleeper, "0")
+        for verb, between in (("restart", "0"), ("try-restart", "0"), ("stop", self.everywhere)):
+            with self.subTest(verb):
+                self.inside("systemctl", verb, "affinityd")
+                line = next(line for line in self.inside("cat", "/run/between").out.splitlines() if line.startswith("Cpus_allowed_list:"))
+                self.assertEqual(cpus(between), cpus(line.split()[1]))
+        self.at(sleeper, self.everywhere)
+
     def test_a_service_is_placed_when_it_starts_and_when_it_is_restarted(self):
         self.put(f"{POLICIES}/late.yaml", policy(match={"unit": "late.service"}, cpus="1", bind="set", settle=0))
         self.inside("affinityctl", "reload")
