@@ -63,7 +63,7 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
         record.before = present;
     else if (known)
         record.before = known->before;
-    if (auto done = writer_.granted().note(subject, asked); !done) return done;
+    writer_.granted().note(subject, asked);
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
     return {};
@@ -76,8 +76,7 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     UndoRecord record = *known;
     record.before.reset();
     record.granted = granted;
-    if (granted != record.asked) // which is noted
-        if (auto done = writer_.granted().note(subject, granted); !done) return done;
+    if (granted != record.asked) writer_.granted().note(subject, granted);
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
     return {};
@@ -88,8 +87,7 @@ Result<void> Journal::put(const Subject& subject, UndoRecord record) {
     if (!contains(subject)) { // else its masks are noted, and its original is not to be
         const bool is_its_own = record.asked == record.original; // it was not changed, and may be soon
         record.original = first_original(contents_, subject, record.original);
-        if (!is_its_own)
-            if (auto done = writer_.granted().note(subject, record.asked); !done) return done;
+        if (!is_its_own) writer_.granted().note(subject, record.asked);
     }
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
@@ -167,7 +165,7 @@ Result<void> Journal::rename(const Subject& from, const Subject& to, bool replac
     const auto& record = held ? *held : past->record;
     if (replaces || !contains(to)) {
         for (const auto* setting : {&record.asked, &record.granted})
-            if (auto done = writer_.granted().note(to, *setting); !done) return done;
+            writer_.granted().note(to, *setting);
         const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);
         if (auto done = writer_.append(line, contents_, damaged_); !done) return done;
         if (held)

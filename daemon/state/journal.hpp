@@ -20,8 +20,7 @@ namespace affinityd::state {
 /// lives under the runtime directory, because affinity does not outlive a boot.
 ///
 /// It is a text file with one record a line. The last record of a subject is its state. The records of
-/// subjects that live on without one are there, too, and beside the file is another with the masks that were
-/// ever granted: so that a mask of ours is never taken for an original, whatever becomes of records.
+/// subjects that live on without one are there, too, so that a mask of ours is not taken for an original.
 class Journal final : public planner::UndoLookup {
   public:
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old

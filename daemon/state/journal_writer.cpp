@@ -44,46 +44,19 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
         ::unlink(path.c_str()); // also where the disk is full
     }
     const auto present = std::exchange(file->text, {}).value_or("");
-    const bool was_damaged = contents.replay(present) || is_lost;
-    const bool are_masks_lost = !open_granted(path + ".granted");
-    if (faults_.empty()) note_missing(path, present);
+    const bool is_damaged = contents.replay(present) || is_lost;
     std::string lines;
     for (JournalContents::Cursor cursor; const auto line = contents.next(cursor);) {
         lines += line->text;
         if (!line->entry) continue;
-        // The file may be older than that of the granted masks, or this one may be lost. If the disk is full,
-        // the journal still has them.
-        for (const auto* setting : {&line->entry->record.asked, &line->entry->record.granted})
-            if (!granted_.note(line->entry->subject, *setting)) break;
+        granted_.note(line->entry->subject, line->entry->record.asked);
+        granted_.note(line->entry->subject, line->entry->record.granted);
     }
-    const bool is_damaged = was_damaged || are_masks_lost;
     file_ = JournalFile(path);
     // Rewritten at once: a torn last line would otherwise run into the next record.
     if (!file_.replace(lines + marked(is_damaged)))
         if (auto done = file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return is_damaged;
-}
-
-/// The journal itself is of more use, so that nothing here keeps the daemon from its start. False: what the
-/// file knew is lost.
-bool JournalWriter::open_granted(const std::string& path) {
-    std::optional<Error> fault;
-    auto granted = GrantedMasks::open(path, fault);
-    if (!granted) fault = std::move(granted.error());
-    if (granted) granted_ = std::move(*granted);
-    if (!fault) return true;
-    faults_.push_back(std::move(*fault));
-    return granted_.size() > 0; // only its first lines were damaged
-}
-
-/// The masks that were granted are known, and what is restored to whom is not.
-void JournalWriter::note_missing(const std::string& path, std::string_view present) {
-    if (!present.empty() || granted_.size() == 0) return;
-    faults_.push_back(
-        {fmt::format("it is missing or empty, although {} masks were granted since boot: what still has one "
-                     "of these gets the kernel's default when it is put back",
-                     granted_.size()),
-         path});
 }
 
 Result<void> JournalWriter::append(const std::string& line, const JournalContents& contents,
@@ -98,31 +71,27 @@ Result<void> JournalWriter::append(const std::string& line, const JournalContent
 
 void JournalWriter::begin_rewrite() {
     file_.begin_rewrite();
-    granted_.begin_rewrite();
     rewritten_ = {};
-    are_records_copied_ = false;
 }
 
 /// What was copied before it changed is overtaken by the line of the change, which goes to both files.
 void JournalWriter::rewrite_some(const JournalContents& contents, bool is_damaged) {
     std::string text;
-    for (std::size_t i = 0; i < compacted_at_a_time && !are_records_copied_; ++i) {
+    for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
         const auto line = contents.next(rewritten_);
-        are_records_copied_ = !line;
         text += line ? line->text : marked(is_damaged);
+        if (line) continue;
+        file_.add_to_rewrite(text);
+        return file_.finish_rewrite();
     }
-    if (!text.empty()) file_.add_to_rewrite(text);
-    if (!granted_.rewrite_some() || !are_records_copied_) return;
-    granted_.finish_rewrite();
-    file_.finish_rewrite();
+    file_.add_to_rewrite(text);
 }
 
 bool JournalWriter::look_after_files(const JournalContents& contents, bool is_damaged,
                                      const std::function<bool()>& out_of_time) {
-    const auto are_in_place = [this] { return file_.is_in_place() && granted_.is_in_place(); };
     if (!file_.is_rewriting()) {
         trouble_.reset();
-        if (are_in_place()) return true;
+        if (file_.is_in_place()) return true;
         if (auto there = renew_folder(); !there) trouble_ = std::move(there.error());
         if (trouble_) return true;
         begin_rewrite();
@@ -131,9 +100,7 @@ bool JournalWriter::look_after_files(const JournalContents& contents, bool is_da
         rewrite_some(contents, is_damaged);
         if (file_.is_rewriting() && out_of_time()) return false;
     }
-    if (!are_in_place())
-        trouble_ =
-            Error{"it or the file of granted masks is gone, and a new one cannot be written", file_.path()};
+    if (!file_.is_in_place()) trouble_ = Error{"it is gone, and a new one cannot be written", file_.path()};
     return true;
 }
 

@@ -13,19 +13,18 @@
 
 namespace affinityd::state {
 
-/// The files of the undo journal, its records and the masks that were granted, and how they are kept small:
-/// when most of the file is history, both are rewritten beside themselves, a few records with each line that
-/// is appended, and renamed.
+/// The file of the undo journal, and how it is kept small: when most of it is history, it is rewritten beside
+/// itself, a few records with each line that is appended, and renamed.
 class JournalWriter {
   public:
-    /// Opens or creates the files and reads what an earlier daemon left in them. What is of another boot is
+    /// Opens or creates the file and reads what an earlier daemon left in it. What is of another boot is
     /// dropped, what cannot be read put aside. True: lines were lost.
     [[nodiscard]] Result<bool> open(const std::string& path, JournalContents& contents);
 
     [[nodiscard]] Result<void> append(const std::string& line, const JournalContents& contents,
                                       bool is_damaged);
-    /// Writes files anew that somebody has removed or cut, in their folder, which is made again if it is
-    /// gone. False: out of time, there is more to do.
+    /// Writes a file anew that was removed or cut, in its folder, which is made again if it is gone. False:
+    /// out of time, there is more to do.
     [[nodiscard]] bool look_after_files(const JournalContents& contents, bool is_damaged,
                                         const std::function<bool()>& out_of_time);
 
@@ -36,8 +35,6 @@ class JournalWriter {
     [[nodiscard]] const GrantedMasks& granted() const { return granted_; }
 
   private:
-    [[nodiscard]] bool open_granted(const std::string& path);
-    void note_missing(const std::string& path, std::string_view present);
     [[nodiscard]] Result<void> renew_folder();
     void begin_rewrite();
     void rewrite_some(const JournalContents& contents, bool is_damaged);
@@ -46,7 +43,6 @@ class JournalWriter {
     GrantedMasks granted_;
     std::vector<Error> faults_;
     std::optional<Error> trouble_;
-    bool are_records_copied_ = false;   ///< into the rewritten file
     JournalContents::Cursor rewritten_; ///< up to where the rewritten file has the records
 };
 

@@ -3,9 +3,7 @@
 
 #include "base/text.hpp"
 #include "state/journal_line.hpp"
-#include "state/old_record.hpp"
 
-#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -75,21 +73,15 @@ std::optional<Subject> parse_task(const Fields& fields) {
 
 std::optional<Subject> parse_irq(const Fields& fields) {
     const auto number = parse_number<unsigned>(fields[3]);
-    // Version 0.1 knew no ordinals, and left the field empty.
-    const auto ordinal = fields[4].empty() ? std::optional(0U) : parse_number<unsigned>(fields[4]);
+    const auto ordinal = parse_number<unsigned>(fields[4]);
     if (!number || !ordinal) return std::nullopt;
     return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number, fields[0] == "line"};
-}
-
-/// Earlier versions left the field empty.
-std::optional<unsigned> parse_ifindex(std::string_view field) {
-    return field.empty() ? std::optional(0U) : parse_number<unsigned>(field);
 }
 
 std::optional<Subject> parse_steering(const Fields& fields) {
     const auto direction = fields[3].substr(0, 3);
     const auto queue = parse_number<unsigned>(fields[3].substr(direction.size()));
-    const auto ifindex = parse_ifindex(fields[4]);
+    const auto ifindex = parse_number<unsigned>(fields[4]);
     if (!queue || !ifindex || (direction != "rx-" && direction != "tx-")) return std::nullopt;
     return SteeringMask{unescaped(fields[1]),
                         direction == "rx-" ? machine::Direction::rx : machine::Direction::tx,
@@ -101,7 +93,7 @@ std::optional<Subject> parse_steering(const Fields& fields) {
 
 std::optional<Subject> parse_flows(const Fields& fields) {
     const auto queue = parse_number<unsigned>(fields[3]);
-    const auto ifindex = parse_ifindex(fields[4]);
+    const auto ifindex = parse_number<unsigned>(fields[4]);
     if (!queue || !ifindex) return std::nullopt;
     return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex, fields[0] == "port-flows"};
 }
@@ -178,10 +170,8 @@ std::string to_line(const Subject& subject, const UndoRecord* last, Parting part
 std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
 
 std::optional<Record> parse_line(std::string_view line) {
-    auto fields = fields_of(line);
+    const auto fields = fields_of(line);
     if (fields.size() != 10) return std::nullopt;
-    std::array<std::string, 3> counts; // what fields of an old line point to
-    renew_flow_fields(fields, counts);
     auto subject = parse_subject(fields);
     if (!subject) return std::nullopt;
     Record record{std::move(*subject), std::nullopt};

@@ -35,15 +35,6 @@ class SlotTable {
             if (cell.slot != none) use(cell.hash, cell.slot);
     }
 
-    /// The same for those in cells from `from` on, before `to`. A slot may go over to a lower cell while
-    /// others are erased, hardly ever to a higher one.
-    template <class Use>
-    void for_cells(std::size_t from, std::size_t to, Use&& use) const {
-        for (std::size_t at = from; at < to && at < cells_.size(); ++at)
-            if (cells_[at].slot != none) use(cells_[at].hash, cells_[at].slot);
-    }
-    [[nodiscard]] std::size_t cells() const { return cells_.size(); }
-
     [[nodiscard]] std::size_t size() const { return size_; }
 
   private:

@@ -157,38 +157,6 @@ TEST_F(JournalTest, TwoInterruptsWithOneLabelHaveTwoRecords) {
     EXPECT_FALSE(open().find(first));
 }
 
-TEST_F(JournalTest, AJournalOfVersion01LosesNothingInAnUpgrade) {
-    // As d75f603 left it when it was killed, the last line torn.
-    const std::string old =
-        "task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2-3\tweb\tb9182501\n"
-        "task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2\tweb\t865e4891\n"
-        "task\t4712\t987655\t4700\tgone\theld\t0-7\t2-3\t2\tweb\t1db33fce\n"
-        "irq\tdevices/pci0000:00/0000:00:03.0\teth0-TxRx-0\t40\t\theld\t0-7\t2\t2\tweb\t2c5ccb52\n"
-        "steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0\t\theld\t\t0-3\t0-3\tweb\tbf07a0cc\n"
-        "steering\tveth0\tveth0\trx-1\t\theld\t\t5\t5\tweb\t723e4548\n"
-        "steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0-flows\t\theld\t\t15\t15\tweb\td3243fbe\n"
-        "steering\t\tmachine\tflow-entries\t\theld\t12\t15\t15\t\t56f4c6f1\n"
-        "unit\tnginx.service\t\t\t\theld\t\t0-3\t0-3\tweb\t613198f0\n"
-        "task\t4712\t987655\t4700\tgone\tgone\t\t\t\t\t228f915c\n"
-        "steering\tveth0\tveth0\trx-1\t\tgone\t\t\t\t\t054fc01c\n";
-    tree_.file("undo.journal", old + "task\t47");
-    EXPECT_TRUE(open().damaged());
-    tree_.file("undo.journal", old);
-    for (int start = 0; start < 2; ++start) { // the second time from what the first wrote
-        const auto journal = open();
-        EXPECT_FALSE(journal.damaged());
-        EXPECT_EQ(journal.size(), 6U);
-        EXPECT_EQ(journal.find(TaskMask{{4711, 987654}, 4700, ""}),
-                  (planner::UndoRecord{CpuSet::range(0, 7), CpuSet{2, 3}, CpuSet{2}, "web"}));
-        EXPECT_EQ(journal.find(irq)->original, machine::Setting{CpuSet::range(0, 7)});
-        EXPECT_EQ(journal.find(SteeringMask{device, machine::Direction::rx, 0, ""})->asked,
-                  machine::Setting{CpuSet::range(0, 3)});
-        EXPECT_EQ(journal.find(FlowTable{device, 0, ""})->asked, machine::Setting{FlowCount{32768}});
-        EXPECT_EQ(journal.find(FlowTable{"", 0, ""})->original, machine::Setting{FlowCount{4096}});
-        EXPECT_TRUE(journal.find(UnitCpuset{"nginx.service"}));
-    }
-}
-
 TEST_F(JournalTest, AWalkInSlicesMeetsEveryRecordWhileRecordsGo) {
     auto journal = open();
     for (int i = 1; i <= 100; ++i)

@@ -128,54 +128,6 @@ TEST(Record, ALineCutOrChangedAnywhereIsNoRecord) {
     }
 }
 
-struct OldLine {
-    const char* text;
-    Subject subject;
-    std::optional<UndoRecord> undo;
-};
-
-/// As version 0.1 (d75f603) wrote them.
-const std::vector<OldLine> old_lines{
-    {"task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2\tweb\t865e4891",
-     TaskMask{{4711, 987654}, 4700, "ng\tinx%"},
-     UndoRecord{CpuSet::range(0, 7), CpuSet{2, 3}, CpuSet{2}, "web"}},
-    {"irq\tdevices/pci0000:00/0000:00:03.0\teth0-TxRx-0\t40\t\theld\t0-7\t2\t2\tweb\t2c5ccb52",
-     IrqMask{device, "eth0-TxRx-0", 0, 40}, UndoRecord{CpuSet::range(0, 7), CpuSet{2}, CpuSet{2}, "web"}},
-    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0\t\theld\t\t0-3\t0-3\tweb\tbf07a0cc",
-     SteeringMask{device, machine::Direction::rx, 0, "eth0"},
-     UndoRecord{CpuSet{}, CpuSet::range(0, 3), CpuSet::range(0, 3), "web"}},
-    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\ttx-3\t\theld\t1\t2\t2\tweb\tcf0dd9aa",
-     SteeringMask{device, machine::Direction::tx, 3, "eth0"},
-     UndoRecord{CpuSet{1}, CpuSet{2}, CpuSet{2}, "web"}},
-    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0-flows\t\theld\t\t15\t15\tweb\td3243fbe",
-     FlowTable{device, 0, "eth0"}, UndoRecord{FlowCount{0}, FlowCount{32768}, FlowCount{32768}, "web"}},
-    {"steering\tdevices/pci0000:00/"
-     "0000:00:03.0\teth0\trx-12-flows\t\theld\t12\t6,10-12,15\t16\tweb\t5843cad6",
-     FlowTable{device, 12, "eth0"}, UndoRecord{FlowCount{4096}, FlowCount{40000}, FlowCount{65536}, "web"}},
-    {"steering\t\tmachine\tflow-entries\t\theld\t12\t15\t15\t\t56f4c6f1", FlowTable{"", 0, "machine"},
-     UndoRecord{FlowCount{4096}, FlowCount{32768}, FlowCount{32768}, ""}},
-    {"unit\tnginx.service\t\t\t\theld\t\t0-3\t0-3\tweb\t613198f0", UnitCpuset{"nginx.service"},
-     UndoRecord{CpuSet{}, CpuSet::range(0, 3), CpuSet::range(0, 3), "web"}},
-    {"task\t4712\t987655\t4700\tgone\tgone\t\t\t\t\t228f915c", TaskMask{{4712, 987655}, 4700, "gone"}, {}},
-    {"steering\tveth0\tveth0\trx-1\t\tgone\t\t\t\t\t054fc01c",
-     SteeringMask{"veth0", machine::Direction::rx, 1, "veth0"},
-     {}}};
-
-TEST(Record, LinesOfVersion01AreUnderstood) {
-    for (const auto& old : old_lines) {
-        const auto record = parse_line(old.text);
-        ASSERT_TRUE(record) << old.text;
-        EXPECT_EQ(record->subject, old.subject) << old.text;
-        EXPECT_EQ(to_string(record->subject), to_string(old.subject));
-        EXPECT_EQ(record->undo, old.undo) << old.text;
-        // Whoever rewrites the file writes the form of today.
-        const auto again = parse_line(only_line(*record));
-        ASSERT_TRUE(again);
-        EXPECT_EQ(again->subject, old.subject);
-        EXPECT_EQ(again->undo, old.undo);
-    }
-}
-
 TEST(Record, ForeignTextWithAGoodChecksumIsNoRecord) {
     const auto checked = [](const std::string& text) {
         std::uint32_t sum = 2166136261U;
