@@ -44,6 +44,7 @@ planner::ProcessView view_of(const TaskId& id, std::optional<std::size_t> policy
     if (known == nullptr) return view;
     view.nics = &known->nics;
     view.is_settling = known->settling.has_value();
+    view.parent = known->parent;
     view.is_elsewhere = known->is_elsewhere;
     return view;
 }

@@ -82,6 +82,7 @@ struct KnownProcess {
     TaskId id;
     std::string comm;
     std::size_t policy = 0;        ///< index into the world's set
+    TaskId parent;                 ///< its parent when it was found, if under the same policy; else {}
     std::vector<std::string> nics; ///< interfaces that serve it, as far as known
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;

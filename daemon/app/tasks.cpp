@@ -79,6 +79,19 @@ bool read_again(const host::Root& root, inventory::Thread& thread, Turn& turn) {
     return true;
 }
 
+TaskId parent_of(const TaskTable& table, int pid, std::size_t policy) {
+    const auto* parent = table.find(pid);
+    return parent == nullptr || parent->policy != policy ? TaskId{} : parent->id;
+}
+
+/// One that was put right is looked at soon again, as programs that set masks do so every few seconds.
+void look_soon(const Tasks::Parts& parts, const KnownProcess& process, const TaskId& thread, uid_t owner,
+               LaterLooks& later) {
+    if (process.settling || !parts.root.is_live()) return;
+    if (const auto when = parts.executor.next_look(machine::TaskMask{thread, process.id.tid, {}}))
+        later.look_at(process.id.tid, owner, *when);
+}
+
 bool is_released(const Turn& turn, const Tasks::Parts& parts) {
     return serves_released_queue(turn.scan, parts.current.placements(), parts.releases) ||
            (turn.policy && parts.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id()));
@@ -220,6 +233,7 @@ bool Tasks::decide(Turn& turn, std::optional<std::size_t> policy) {
         process.comm = scan.comm();
         process.look.session = std::max(scan.session(), 0);
         process.policy = *policy;
+        if (is_new) process.parent = parent_of(table_, scan.parent(), *policy);
         process.look.pass = passes_;
         const bool was_executed = std::exchange(process.look.was_executed, false);
         settling_.looked(process, is_new, std::exchange(turn.change.is_executed, false) || was_executed);
@@ -260,6 +274,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
             view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
         placer_.place(known, {view, thread, static_cast<unsigned>(index),
                               thread.id == turn.scan.id() ? *turn.change.creator : pid});
+        if (known != nullptr) look_soon(parts_, *known, thread.id, sources_.owner(pid), events_.later());
         if (turn.next < turn.threads.size() && leave()) return false;
     }
     return finish(turn, leave);

@@ -16,7 +16,7 @@ struct Terms {
     std::chrono::seconds first;  ///< how long the first rest lasts; each further one twice as long
 };
 /// Programs that set masks of their own do so every few seconds; the longest rest is about ten minutes.
-constexpr Terms task_terms{std::chrono::seconds(60), std::chrono::seconds(10)};
+constexpr Terms task_terms{std::chrono::minutes(10), std::chrono::seconds(10)};
 /// Passes are a minute apart, and irqbalance is slower than programs; the longest rest is about an hour.
 constexpr Terms other_terms{std::chrono::minutes(10), std::chrono::minutes(1)};
 
@@ -52,6 +52,18 @@ void Backoff::divert(const planner::Action& action, const machine::Setting& gran
     state.wanted = action.to;
     state.given = granted;
     state.diverted_until = now + diverted_for;
+}
+
+std::optional<Backoff::Clock::time_point> Backoff::next_look(const machine::Subject& subject,
+                                                             Clock::time_point now) const {
+    constexpr std::chrono::seconds soon{1}, long_enough{16};
+    const auto* state = states_.find(subject);
+    if (state == nullptr || state->corrections == 0) return std::nullopt;
+    if (now < state->rests_until) return state->rests_until;
+    const auto held = now - state->corrected;
+    if (held >= long_enough) return std::nullopt;
+    const Clock::duration least = soon * (1U << std::min(state->corrections - 1, fight_threshold));
+    return now + std::max(least, held);
 }
 
 std::optional<Backoff::Note> Backoff::note(const machine::Subject& subject, Clock::time_point now) const {

@@ -51,6 +51,11 @@ class Backoff {
         return state == nullptr ? 0 : state->corrections;
     }
 
+    /// When a subject that was put right should be looked at again: 1, 2, 4, 8 s after that, or at the end of
+    /// a rest. No value: it holds, or was never put right.
+    [[nodiscard]] std::optional<Clock::time_point> next_look(const machine::Subject& subject,
+                                                             Clock::time_point now) const;
+
     void forget(const machine::Subject& subject) { states_.erase(subject); } ///< it is gone
     void clear() { states_.clear(); } ///< somebody asked for everything anew
     [[nodiscard]] std::size_t size() const { return states_.size(); }

@@ -82,6 +82,11 @@ class Executor final : public planner::BackoffLookup {
         return backoff_.corrections(subject);
     }
 
+    /// When a task that was put right lately should be looked at again.
+    [[nodiscard]] std::optional<Clock::time_point> next_look(const machine::Subject& subject) const {
+        return backoff_.size() == 0 ? std::nullopt : backoff_.next_look(subject, now_());
+    }
+
     /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that.
     [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
                                       const CpuSet& online);

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <iterator>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace affinityd::planner {
@@ -21,7 +22,8 @@ std::optional<std::size_t> slot_named(std::span<const Slot> slots, unsigned name
 
 /// How good a slot is for a new task; less is better.
 struct Rank {
-    Weight core = 0, cpu = 0; ///< of each CPU on average
+    std::pair<unsigned, unsigned> peers; ///< of its family, of its distribution
+    Weight core = 0, cpu = 0;            ///< of each CPU on average
     bool is_elsewhere = false;
     unsigned distance = 0;
     Weight group = 0, node = 0;
@@ -48,6 +50,12 @@ Assignments::Seat* seat_of(Assignments::Seats& seats, const TaskId& task, unsign
     return at == end ? nullptr : &at->second;
 }
 
+const TaskId& family_of(const SlotRequest& request) {
+    return request.parent == TaskId{} ? request.process : request.parent;
+}
+
+constexpr Weight idle = one_cpu / 50; ///< a task that uses less takes no slot from others
+
 /// Loads that differ by less than an eighth of a CPU are alike.
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
@@ -65,7 +73,30 @@ unsigned Assignments::table_of(const DistributionId& distribution) {
     return number;
 }
 
-std::size_t Assignments::best(const SlotRequest& request, Table& table) {
+void Assignments::count_peer(Seat& seat, bool counts) {
+    if (seat.is_counted == counts) return;
+    seat.is_counted = counts;
+    auto& peers = tables_[seat.table].peers;
+    for (const auto& family : {TaskId{}, seat.family}) {
+        const auto at = peers.try_emplace(peer_key(family, seat.now)).first;
+        at->second += counts ? 1U : ~0U;
+        if (at->second == 0) peers.erase(at);
+    }
+}
+
+/// A parent of workers leaves its slot to them.
+std::pair<unsigned, unsigned> Assignments::peers(const SlotRequest& request, unsigned table,
+                                                 unsigned slot) const {
+    const auto& counts = tables_[table].peers;
+    const auto count = [&](const TaskId& family) {
+        const auto found = counts.find(peer_key(family, slot));
+        return found == counts.end() ? 0U : found->second;
+    };
+    return {count(family_of(request)), count({})};
+}
+
+std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
+    auto& table = tables_[number];
     if (const auto* company = request.company) {
         const auto number = companies_.find(company->id).value_or(Companies::none);
         return companies_.best(number, request.slots, load_, company->closeness,
@@ -75,6 +106,12 @@ std::size_t Assignments::best(const SlotRequest& request, Table& table) {
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
     auto& known = table.slots;
     known.be_of(request.slots, base_ && request.cpuset == nullptr && !table.is_of_groups);
+    Seat* parent = nullptr;
+    if (request.parent != TaskId{})
+        for (auto [at, end] = seats_.equal_range(request.parent); at != end; ++at)
+            if (at->second.table == number) parent = &at->second;
+    const bool was_counted = parent != nullptr && parent->is_counted;
+    if (was_counted) count_peer(*parent, false);
     std::size_t best = 0;
     std::optional<Rank> least;
     for (std::size_t i = 0; i < request.slots.size(); ++i) {
@@ -83,7 +120,10 @@ std::size_t Assignments::best(const SlotRequest& request, Table& table) {
         auto level = load_.place(cpus);
         const auto count = static_cast<Weight>(cpus.size());
         Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
-        if (least && std::pair(least->core, least->cpu) < std::pair(rank.core, rank.cpu)) continue;
+        if (!table.is_of_groups) rank.peers = peers(request, number, slot.cpus.first());
+        if (least &&
+            std::tie(least->peers, least->core, least->cpu) < std::tie(rank.peers, rank.core, rank.cpu))
+            continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
         if (request.unit != SlotRequest::Unit::lane) {
@@ -95,7 +135,21 @@ std::size_t Assignments::best(const SlotRequest& request, Table& table) {
         least = rank;
         best = i;
     }
+    if (was_counted) count_peer(*parent, true);
     return best;
+}
+
+/// The slot that it had has become several, as with a narrower `bind`: all tasks of that slot would crowd the
+/// first of them.
+std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::size_t chosen) {
+    const CpuSet before = tables_[seat.table].places[seat.place].cpus;
+    const auto parts = std::ranges::count_if(
+        request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
+    if (parts < 2) return chosen;
+    put(seat, nullptr);
+    chosen = best(request, seat.table);
+    seat.given = request.slots[chosen].cpus.first();
+    return chosen;
 }
 
 void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
@@ -109,6 +163,7 @@ void Assignments::put(Seat& seat, const Slot* slot) {
     auto& table = tables_[seat.table];
     const Weight weight = seat.weight.weight();
     const bool has_company = seat.company != Companies::none;
+    count_peer(seat, false);
     if (seat.place != no_place) {
         weigh_place(table, seat.place, -weight);
         table.places.leave(seat.place);
@@ -118,6 +173,7 @@ void Assignments::put(Seat& seat, const Slot* slot) {
     if (slot == nullptr) return;
     seat.now = slot->cpus.first();
     seat.place = table.places.enter(slot->cpus);
+    count_peer(seat, weight >= idle);
     weigh_place(table, seat.place, weight);
     if (has_company) seat.company_place = companies_.enter(seat.company, slot->cpus, weight);
 }
@@ -161,10 +217,13 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         note_cpuset(cpusets_, seat->cpuset, request.cpuset);
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
-        if (!chosen) chosen = best(request, tables_[number]);
+        if (!chosen) chosen = best(request, number);
+        if (!tables_[number].is_of_groups && seat->company == Companies::none)
+            chosen = divided(request, *seat, *chosen);
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
-        if (tables_[number].places[seat->place].cpus != slot.cpus) put(*seat, &slot);
+        if (seat->place == no_place || tables_[number].places[seat->place].cpus != slot.cpus)
+            put(*seat, &slot);
         return *chosen;
     }
     Estimate weight;
@@ -177,7 +236,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         erase(other);
     }
     if (!kept && request.former) kept = slot_named(slots, *request.former);
-    return seat(request, number, kept ? *kept : best(request, tables_[number]), weight);
+    return seat(request, number, kept ? *kept : best(request, number), weight);
 }
 
 /// A new seat, for a task that has none in this distribution.
@@ -186,6 +245,7 @@ std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::s
     const auto& slot = request.slots[chosen];
     const unsigned name = slot.cpus.first();
     auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight})->second;
+    seat.family = family_of(request);
     note_cpuset(cpusets_, seat.cpuset, request.cpuset);
     if (const auto* company = request.company) {
         seat.company = companies_.join(company->id, {table, request.task});
@@ -203,13 +263,12 @@ std::size_t Assignments::change_company(const SlotRequest& request, unsigned tab
     const auto weight = at->second.weight;
     const auto kept = request.company == nullptr ? slot_named(request.slots, at->second.now) : std::nullopt;
     erase(at);
-    if (request.company == nullptr)
-        return seat(request, table, kept ? *kept : best(request, tables_[table]), weight);
+    if (request.company == nullptr) return seat(request, table, kept ? *kept : best(request, table), weight);
     InCompany anew = *request.company;
     anew.has_our_mask = false;
     auto change = request;
     change.company = &anew;
-    return seat(change, table, best(change, tables_[table]), weight);
+    return seat(change, table, best(change, table), weight);
 }
 
 /// Where the task was before its process went to another group of the policy, or before other interfaces
@@ -275,6 +334,7 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     seat->weight.weigh(weight);
     const Weight more = seat->weight.weight() - before;
     weigh_place(tables_[table], seat->place, more);
+    count_peer(*seat, seat->weight.weight() >= idle);
     if (seat->company != Companies::none) companies_.weigh(seat->company, seat->company_place, more);
 }
 

@@ -17,6 +17,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::planner {
@@ -35,14 +36,19 @@ struct SlotRequest {
     const InCompany* company = nullptr; ///< it is to be close to others; null: to nobody
     /// The first CPU of the slot that it had under an earlier daemon; no value: not known.
     std::optional<unsigned> former = {};
+    TaskId process = {}; ///< that of the task
+    TaskId parent = {};  ///< the process that made it, if that is under the same policy; {}: it is not
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
 /// for the whole machine: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
-/// back (a CPU that was offline for a while). A new task gets its former slot, else
-/// the slot whose cores have the least load, then whose CPUs have; among equals
+/// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), it counts as
+/// new, with the weight that is known. A new task gets its former slot, else the slot with the fewest tasks
+/// of its own family (the threads of a process, the workers of a master), then of its distribution. Tasks
+/// that are known to be idle do not count, nor does the master itself. Among equals it gets the slot whose
+/// cores have the least load, then whose CPUs have; then
 ///  - the one whose mask it already has, so that a restarted daemon moves no task;
 ///  - the nearest to what the placement wants it near to;
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
@@ -87,6 +93,8 @@ class Assignments {
         unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
         unsigned company = Companies::none;
         unsigned company_place = no_place; ///< the same CPUs, in what its company occupies
+        TaskId family = {};                ///< the parent, else the process
+        bool is_counted = false;           ///< among the peers of its slot
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
@@ -106,9 +114,18 @@ class Assignments {
         Occupied places;
         CpuLoad::Around own; ///< what it puts on groups and nodes
         SlotCpus slots;
+        /// By family (0: of all) and slot, how many tasks are there that are not idle.
+        std::unordered_map<std::uint64_t, unsigned> peers;
     };
+    static std::uint64_t peer_key(const TaskId& family, unsigned slot) {
+        return std::uint64_t{static_cast<std::uint32_t>(family.tid)} << 32U | slot;
+    }
+    void count_peer(Seat& seat, bool counts);
+    [[nodiscard]] std::pair<unsigned, unsigned> peers(const SlotRequest& request, unsigned table,
+                                                      unsigned slot) const;
+    [[nodiscard]] std::size_t divided(const SlotRequest& request, Seat& seat, std::size_t chosen);
     unsigned table_of(const DistributionId& distribution);
-    [[nodiscard]] std::size_t best(const SlotRequest& request, Table& table);
+    [[nodiscard]] std::size_t best(const SlotRequest& request, unsigned number);
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
     void reseat(const SlotRequest& request, unsigned table);

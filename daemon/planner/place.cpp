@@ -183,7 +183,9 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{},
                                                            .company = company ? &*company : nullptr,
-                                                           .former = former_of(former, unit)})];
+                                                           .former = former_of(former, unit),
+                                                           .process = process.id,
+                                                           .parent = process.parent})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
     if (company) {
         target.nearness = assignments.companies().nearness(company->id, slot.cpus, *company->closeness);

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 namespace affinityd::planner {
 namespace {
 
@@ -30,6 +33,66 @@ TEST(Assignments, NewTasksTakeTheSlotsInOrderAndEvenly) {
     for (int i = 0; i < 7; ++i)
         got.push_back(assign(assignments, distribution, slots, task(i), {}));
     EXPECT_EQ(got, (std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 0}));
+}
+
+/// Three idle tasks of another policy are on CPU 0.
+TEST(Assignments, TasksAreSpreadOverTheSlotsFirstWhateverOthersDo) {
+    Assignments assignments;
+    const DistributionId other{"other", 0, ""};
+    for (int i = 0; i < 3; ++i)
+        assign(assignments, other, slots_at({0}), task(100 + i), {});
+    const auto slots = slots_at({0, 1});
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 0U);
+}
+
+TEST(Assignments, AMasterTakesNoSlotFromItsWorkers) {
+    Assignments assignments;
+    const auto slots = slots_at({0, 1});
+    const auto worker = [&](int tid) {
+        return assignments.assign({.distribution = distribution,
+                                   .slots = slots,
+                                   .task = task(tid),
+                                   .present = {},
+                                   .process = task(tid),
+                                   .parent = task(1)});
+    };
+    for (int i = 0; i < 2; ++i)
+        assign(assignments, {"other", 0, ""}, slots_at({1}), task(100 + i), {});
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 0U);
+    EXPECT_EQ(worker(2), 0U);
+    EXPECT_EQ(worker(3), 1U);
+}
+
+TEST(Assignments, TasksThatAreKnownToBeIdleTakeNoSlotFromBusyOnes) {
+    Assignments assignments;
+    const auto slots = slots_at({0, 1});
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(3), {}), 0U);
+    assignments.weigh(distribution, task(1), 0);
+    assignments.weigh(distribution, task(3), 0);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(4), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 0U) << "the first: one each";
+}
+
+/// `bind: llc` becomes `bind: core`.
+TEST(Assignments, TasksOfASlotThatIsDividedAreSpreadOverItsParts) {
+    Assignments assignments;
+    const std::vector<Slot> wide{{CpuSet::range(0, 3), CpuSet::range(0, 3)},
+                                 {CpuSet::range(4, 7), CpuSet::range(4, 7)}};
+    const auto narrow = slots_at({0, 1, 2, 3, 4, 5, 6, 7});
+    const auto id = [](int i) { return DistributionId{"p" + std::to_string(i), 0, ""}; };
+    for (int i = 0; i < 4; ++i) {
+        assign(assignments, id(i), wide, task(i), {});
+        assignments.weigh(id(i), task(i), one_cpu);
+    }
+    std::set<std::size_t> got;
+    for (int i = 0; i < 4; ++i)
+        got.insert(assign(assignments, id(i), narrow, task(i), {}));
+    EXPECT_EQ(got.size(), 4U);
+    for (int i = 0; i < 4; ++i)
+        EXPECT_TRUE(got.contains(assign(assignments, id(i), narrow, task(i), {}))) << "and stay there";
 }
 
 TEST(Assignments, TasksKeepTheirSlotsWhenOthersComeAndGo) {

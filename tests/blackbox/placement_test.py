@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of one policy are spread over its slots first; what others do comes second."""
+from house import House, allowed, policy, wait_for
+
+OTHER = policy("other", cpus="0-1", spread="core", bind="core", settle=0)
+WEB = policy("web", cpus="0-1", spread="core", bind="core", settle=0)
+
+
+class Spread(House):
+    def others(self, count, cpu):
+        """Idle tasks of another policy, all on one CPU."""
+        for _ in range(count):
+            self.expect(self.program("other", "/bin/sleep", "600"), cpu)
+
+    def test_two_tasks_get_two_cores_although_others_are_on_one(self):
+        self.daemon(other=OTHER | {"cpus": "1"}, web=WEB)
+        self.others(3, "1")
+        one, two = self.program("web", "/bin/sleep", "600"), self.program("web", "/bin/sleep", "600")
+        self.expect(one, "0")
+        self.expect(two, "1")
+
+    def test_workers_get_a_core_each_wherever_their_master_is(self):
+        self.daemon(other=OTHER | {"cpus": "0"}, web=WEB)
+        self.others(2, "0")
+        master = self.program("web")
+        self.expect(master, "1")
+        workers = []
+        for _ in range(2):
+            workers.append(master.fork())
+            wait_for(lambda: allowed(workers[-1]) in ("0", "1"), "a worker has a core")
+        wait_for(lambda: {allowed(worker) for worker in workers} == {"0", "1"},
+                 lambda: f"two workers have two cores: {[allowed(worker) for worker in workers]}")
