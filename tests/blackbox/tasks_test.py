@@ -208,12 +208,13 @@ class Settling(House):
         for drift in ("yield", "once"):
             with self.subTest(drift=drift):
                 self.fresh()
-                self.daemon(web=policy("web", cpus="0-1", spread="cpu", bind="cpu", settle="1s", drift=drift))
+                daemon = self.daemon(web=policy("web", cpus="0-1", spread="cpu", bind="cpu", settle="3s", drift=drift))
                 first = self.program("web")
                 wait_for(lambda: len(cpus(allowed(first.pid))) == 1, "it has its own place")
                 second = self.program("web")
+                wait_for(lambda: daemon.policy("web")["processes"] == 2, "the daemon knows it")
                 second.mask(allowed(first.pid))  # the policy wants the other one
-                self.stays(second, allowed(first.pid), 2)
+                self.stays(second, allowed(first.pid), 4)
 
 
 class ForeignWriters(House):
