@@ -48,7 +48,7 @@ state::FormerSlots former_slots(const Manager::Parts& parts) {
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
                                         Problems({shared_.loading, shared_.current, parts_.journal,
-                                                  carrying_.executor, tasks_, units_, parts_.root,
+                                                  carrying_.executor, tasks_, units_, steering_, parts_.root,
                                                   parts_.settings}),
                                         PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
                                                      parts_.enforcer.acts()}),
@@ -92,7 +92,8 @@ Manager::Manager(Parts parts)
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, shared_.answers.placed(), parts_.log}),
-      steering_({shared_.current, tasks_.table(), tasks_.placer().assignments(), shared_.releases,
+      steering_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
+                 shared_.releases, parts_.log, parts_.enforcer.acts() && !parts_.settings.dry_run,
                  [this](int pid) { tasks_.process_changed(pid); },
                  [this](const auto& found) { bookkeeping_.local_reads().note(found); },
                  [this] { work_.want(Work::Urgency::now); }}),

@@ -43,6 +43,7 @@ std::vector<planner::Problem> Problems::present() const {
     add(event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
     add(right_problems(sources_.executor));
     add(sources_.units.problems());
+    add(sources_.steering.problems());
     return list;
 }
 

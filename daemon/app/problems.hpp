@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/loading.hpp"
+#include "app/steering.hpp"
 #include "app/tasks.hpp"
 #include "app/units.hpp"
 #include "state/journal.hpp"
@@ -26,6 +27,7 @@ class Problems {
         const enforcer::Executor& executor;
         Tasks& tasks;
         const Units& units;
+        const Steering& steering;
         const host::Root& root;
         const Settings& settings;
     };

@@ -1,19 +1,430 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/steering.hpp"
 
+#include "inventory/name_space.hpp"
+#include "inventory/net_files.hpp"
+#include "planner/worker_lanes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
 namespace affinityd::app {
+
+namespace {
+
+using planner::NotSteered;
+
+constexpr std::array distances{std::chrono::milliseconds(50), std::chrono::milliseconds(450),
+                               std::chrono::milliseconds(2500)}; // looks after a process was placed
+constexpr std::chrono::seconds between_looks{5}, between_trials{60}, fair_time{60};
+constexpr std::size_t most_seen_file = 512U
+                                       << 10; ///< bytes of a list of sockets, which begins with listeners
+constexpr std::uint64_t enough_taken = 100;   ///< connections of an address, to judge shares by
+constexpr double most_share = 2;              ///< times an equal one
+
+} // namespace
 
 Steering::Steering(const Parts& parts)
     : parts_(parts), tasks_({parts.current, parts.tasks, parts.assignments, parts.releases, parts.look_again,
-                             parts.has_work}) {}
+                             parts.has_work}),
+      events_(::epoll_create1(EPOLL_CLOEXEC)), kept_(steer::Kept::inherited()) {}
 
-void Steering::note(const locality::ReadCounts& found) {
-    parts_.counted(found);
-    tasks_.note(found);
+bool Steering::steers(const policy::Policy& policy) const {
+    const bool may_accept = policy.steer == policy::Steer::automatic || policy.steer == policy::Steer::accept;
+    if (policy.model != policy::Model::full || !may_accept) return false;
+    const auto* resolved = parts_.current.placements().find(policy.name);
+    return resolved != nullptr && resolved->active && !parts_.releases.policy(policy.name);
 }
 
-const planner::ListenerPlan* Steering::plan_of(std::string_view /*policy*/) const { return nullptr; }
+bool Steering::wants_counts() const {
+    return std::ranges::any_of(parts_.current.placements().policies, [&](const auto& resolved) {
+        return resolved.active && !parts_.releases.policy(resolved.policy->name) &&
+               (resolved.policy->model == policy::Model::full || !resolved.policy->allow_join.empty());
+    });
+}
 
-bool Steering::takes_none(const KnownProcess& /*process*/) const { return false; }
+void Steering::observe(const KnownProcess& process) {
+    tasks_.observe(process);
+    if (!parts_.acts || !steers(parts_.current->policy(process.policy))) return;
+    looks_ = distances.size();
+    next_look_ = std::min(next_look_, Clock::now() + distances.front());
+}
+
+bool Steering::begin_counting() {
+    auto reads = steer::Reads::open(parts_.root, {.with_takers = true, .kept = &kept_});
+    if (!reads && !kept_.all().empty()) { // tables of another version
+        forget_kept();
+        reads = steer::Reads::open(parts_.root, {.with_takers = true, .kept = &kept_});
+    }
+    if (!reads) {
+        const auto why = reads.error().to_string();
+        if (std::exchange(why_not_, why) != why) parts_.log.warn("nothing is steered or counted: " + why);
+        return false;
+    }
+    why_not_.clear();
+    reads_ = std::move(*reads);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, reads_->event_fd(), &event);
+    return true;
+}
+
+void Steering::end_all() {
+    for (auto& [name, space] : spaces_)
+        if (space.lanes) space.lanes->end();
+    spaces_.clear();
+    space_of_.clear();
+    plans_.clear();
+    takers_.clear();
+    reads_.reset();
+    why_not_.clear();
+    forget_kept();
+}
+
+void Steering::forget_kept() {
+    std::vector<std::string> names;
+    for (const auto& [name, fd] : kept_.all())
+        names.push_back(name.substr(sizeof "steer-" - 1));
+    for (const auto& name : names)
+        kept_.remove(name);
+}
+
+void Steering::take_events() {
+    if (!reads_ || !reads_->take_events()) return;
+    is_paused_ = true;
+    next_look_ = std::min(next_look_, std::max(Clock::now(), last_look_ + distances.front()));
+}
+
+void Steering::look() {
+    const auto now = Clock::now();
+    next_look_ = Clock::time_point::max();
+    if (!parts_.acts || !parts_.root.is_live() || !parts_.current.world) return;
+    if (!wants_counts()) return end_all();
+    if (!reads_ && !begin_counting()) {
+        next_look_ = now + between_trials;
+        return;
+    }
+    last_look_ = now;
+    is_paused_ |= reads_->take_events();
+    locality::ReadCounts seen;
+    if (const auto done = reads_->take(seen); done) {
+        parts_.counted(seen);
+        tasks_.note(seen);
+    }
+    Takers takers;
+    takers_.clear();
+    for (const auto& taker : reads_->takers()) {
+        takers.emplace(taker.listener, taker);
+        takers_.insert(taker.process);
+    }
+    std::map<std::uint64_t, std::vector<const KnownProcess*>> processes;
+    for (const auto& [pid, process] : parts_.tasks.processes()) {
+        if (!steers(parts_.current->policy(process.policy))) continue;
+        auto [space, is_new] = space_of_.try_emplace(process.id);
+        if (is_new) space->second = inventory::name_space(parts_.root, std::to_string(pid), "net");
+        if (space->second != 0) processes[space->second].push_back(&process);
+    }
+    for (auto space = spaces_.begin(); space != spaces_.end();) {
+        const bool is_over = !processes.contains(space->first);
+        if (is_over && space->second.lanes) space->second.lanes->end();
+        space = is_over ? spaces_.erase(space) : std::next(space);
+    }
+    for (const auto& [name, its] : processes)
+        follow(name, spaces_[name], its, takers, is_paused_);
+    is_paused_ = false;
+    sum_up();
+    if (looks_ > 0) --looks_;
+    next_look_ = now + (looks_ > 0 ? distances.at(distances.size() - looks_) : between_looks);
+}
+
+void Steering::follow(std::uint64_t name, Space& space, const std::vector<const KnownProcess*>& processes,
+                      const Takers& takers, bool is_paused) {
+    const auto now = Clock::now();
+    if (!space.lanes) {
+        if (now < space.retry) return;
+        space.retry = now + between_trials;
+        auto lanes = steer::Lanes::open(parts_.root, processes.front()->id.tid, name, *reads_, kept_);
+        if (!lanes) {
+            const auto why = lanes.error().to_string();
+            if (std::exchange(space.why_not, why) != why)
+                parts_.log.warn(fmt::format("listeners of process {} are not steered: {}",
+                                            processes.front()->id.tid, why));
+            return;
+        }
+        space.why_not.clear();
+        space.lanes = std::move(*lanes);
+    }
+    std::vector<int> pids;
+    for (const auto* process : processes) {
+        pids.push_back(process->id.tid);
+        auto& scans = space.scans[process->id];
+        if (scans < static_cast<int>(distances.size())) {
+            ++scans;
+            space.lanes->mark(process->id.tid);
+        }
+    }
+    std::erase_if(space.scans,
+                  [&](const auto& one) { return std::ranges::find(pids, one.first.tid) == pids.end(); });
+    const auto listeners = space.lanes->listeners(std::move(pids));
+    space.seen.clear();
+    for (const auto& listener : listeners)
+        space.seen.emplace(listener.cookie, judge(listener, takers));
+    weigh(space, takers);
+    auto wanted = services(processes.front()->id.tid, space, listeners);
+    // After a restart workers have no places yet: what the former daemon has set stays until they have.
+    const bool is_settling = std::ranges::any_of(
+        space.seen, [](const auto& one) { return one.second.why == NotSteered::settling; });
+    if ((wanted != space.in_force && !is_settling) || is_paused) {
+        space.refused = space.lanes->set(wanted);
+        space.in_force = std::move(wanted);
+    }
+    for (const auto& [cookie, code] : space.refused)
+        if (const auto found = space.seen.find(cookie); found != space.seen.end()) {
+            found->second.cpu.reset();
+            found->second.why = NotSteered::refused;
+        }
+    if (spread_workers(space)) next_look_ = now + distances.front();
+}
+
+/// Where its tasks' connections arrive, if that is the same CPU for all of them.
+Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& takers) const {
+    Seen seen{.policy = {}, .port = listener.at.port, .worker = {}, .cpu = {}};
+    const auto [begin, end] = takers.equal_range(listener.cookie);
+    bool is_first = true;
+    for (auto taker = begin; taker != end; ++taker) {
+        const auto* process = parts_.tasks.find(taker->second.process);
+        if (process == nullptr) continue; // it has ended, or is under no policy
+        const auto& policy = parts_.current->policy(process->policy);
+        const auto* resolved = parts_.current.placements().find(policy.name);
+        if (resolved == nullptr || !steers(policy)) continue;
+        const auto* thread = process->threads.find(taker->second.thread);
+        const bool is_own = thread != nullptr && thread->seat.is_own;
+        const auto worker = is_own ? thread->id : process->id;
+        std::optional<unsigned> cpu;
+        auto why = NotSteered::settling;
+        if (parts_.releases.process(process->id)) {
+            why = NotSteered::released;
+        } else if (!process->settling) {
+            cpu = planner::arrival_cpu(*resolved, parts_.assignments, worker);
+            if (!cpu) why = planner::why_no_arrival(*resolved);
+        }
+        if (is_first)
+            seen = {policy.name, listener.at.port, worker, process->id.tid, cpu, why};
+        else if (cpu != seen.cpu)
+            seen.cpu.reset(), seen.why = NotSteered::shared;
+        is_first = false;
+    }
+    if (listener.has_program) seen.cpu.reset(), seen.why = NotSteered::own_program;
+    if (listener.has_device) seen.cpu.reset(), seen.why = NotSteered::bound_device;
+    return seen;
+}
+
+/// Once a minute: a worker that got more than twice its share passes on what exceeds that.
+void Steering::weigh(Space& space, const Takers& takers) {
+    for (auto& [cookie, taken] : space.taken)
+        taken.now = 0;
+    for (const auto& [cookie, taker] : takers)
+        if (space.seen.contains(cookie)) space.taken[cookie].now += taker.taken;
+    std::erase_if(space.taken, [&](const auto& one) { return !space.seen.contains(one.first); });
+    const auto now = Clock::now();
+    if (now < space.minute + fair_time) return;
+    const bool is_begun = std::exchange(space.minute, now) != Clock::time_point{};
+    for (const auto& service : space.in_force) {
+        std::uint64_t all = 0;
+        for (const auto cookie : service.slots)
+            if (const auto& its = space.taken[cookie]; its.now > its.before) all += its.now - its.before;
+        for (const auto cookie : service.slots) {
+            auto& its = space.taken[cookie];
+            if (!is_begun || all < enough_taken * service.slots.size() || its.now < its.before) continue;
+            const double share = static_cast<double>(its.now - its.before) / static_cast<double>(all);
+            const double natural = share / (1 - its.pass_on);
+            const double most = most_share / static_cast<double>(service.slots.size());
+            its.pass_on = natural > most ? std::min(1 - most / natural, 0.9) : 0;
+        }
+    }
+    for (auto& [cookie, taken] : space.taken)
+        taken.before = taken.now;
+}
+
+/// How connections to each address are to be handed out. `process`: one of the namespace.
+std::vector<steer::Service> Steering::services(int process, Space& space,
+                                               const std::vector<steer::Listener>& listeners) {
+    std::map<steer::Address, std::vector<const steer::Listener*>> groups;
+    for (const auto& listener : listeners)
+        groups[listener.at].push_back(&listener);
+    std::set<std::uint16_t> ports;
+    std::vector<steer::Service> found;
+    std::map<steer::Address, steer::Service> duals;
+    for (const auto& [at, group] : groups) {
+        steer::Service service{.at = at};
+        std::map<unsigned, std::vector<std::uint64_t>> of_cpus;
+        bool has_policy = false;
+        for (const auto* listener : group) {
+            auto& seen = space.seen.at(listener->cookie);
+            has_policy |= !seen.policy.empty();
+            if (group.size() == 1 && seen.cpu) seen.cpu.reset(), seen.why = NotSteered::single;
+            if (seen.cpu) of_cpus[*seen.cpu].push_back(listener->cookie);
+        }
+        if (!has_policy) { // a program's that is under no policy, or none has taken yet
+            found.push_back(service);
+            continue;
+        }
+        // Those that no task was seen to take from belong to the policy of the others.
+        for (const auto* listener : group) {
+            auto& seen = space.seen.at(listener->cookie);
+            if (!seen.policy.empty()) continue;
+            const auto known = std::ranges::find_if(
+                group, [&](const auto* one) { return !space.seen.at(one->cookie).policy.empty(); });
+            seen.policy = space.seen.at((*known)->cookie).policy;
+        }
+        for (const auto& [cpu, cookies] : of_cpus) {
+            steer::Service::Lane lane{static_cast<unsigned>(service.slots.size()),
+                                      static_cast<unsigned>(cookies.size()), 0};
+            for (const auto cookie : cookies) {
+                service.slots.push_back(cookie);
+                lane.pass_on = std::max(lane.pass_on, space.taken[cookie].pass_on);
+            }
+            service.lanes.emplace(cpu, lane);
+        }
+        // The kernel's choice among all of them gives the others their part.
+        service.pass_on = 1 - static_cast<double>(service.slots.size()) / static_cast<double>(group.size());
+        if (!service.slots.empty()) ports.insert(at.port);
+        if (group.front()->is_dual && at.local.is_any()) {
+            auto dual = service;
+            dual.at.local = inventory::IpAddress::from_ipv4({});
+            duals.emplace(dual.at, std::move(dual));
+        }
+        found.push_back(std::move(service));
+    }
+    // Other programs' listeners on the same ports: the kernel prefers an exact address, and IPv4's own.
+    std::set<steer::Address> others;
+    for (const auto& file : inventory::net_files)
+        if (file.protocol == inventory::Protocol::tcp)
+            std::ignore = inventory::read_net_file(parts_.root, std::to_string(process) + "/", file,
+                                                   most_seen_file, [&](const inventory::LocalSocket& socket) {
+                                                       const steer::Address at{socket.local, socket.port};
+                                                       if (socket.listens() && ports.contains(socket.port) &&
+                                                           !groups.contains(at))
+                                                           others.insert(at);
+                                                   });
+    for (const auto& at : others)
+        found.push_back({.at = at});
+    for (auto& [at, dual] : duals)
+        if (!others.contains(at) && !groups.contains(at)) found.push_back(std::move(dual));
+    std::erase_if(found, [&](const auto& service) { return !ports.contains(service.at.port); });
+    std::ranges::sort(found, {}, &steer::Service::at);
+    return found;
+}
+
+/// True: workers change over to lanes that have none.
+bool Steering::spread_workers(const Space& space) {
+    bool is_moved = false;
+    std::map<std::pair<std::string, std::uint16_t>, std::map<TaskId, int>> servers;
+    std::set<std::pair<std::string, std::uint16_t>> unknown;
+    for (const auto& [cookie, seen] : space.seen)
+        if (seen.cpu)
+            servers[{seen.policy, seen.port}].emplace(seen.worker, seen.process);
+        else if (planner::is_undecided(seen.why))
+            unknown.insert({seen.policy, seen.port});
+    for (const auto& [server, workers] : servers) {
+        const auto* resolved = parts_.current.placements().find(server.first);
+        if (resolved == nullptr || unknown.contains(server)) continue;
+        std::vector<TaskId> ids;
+        for (const auto& [worker, process] : workers)
+            ids.push_back(worker);
+        for (const auto& move :
+             planner::spread_workers(*resolved, parts_.current.placements(), parts_.assignments, ids)) {
+            parts_.assignments.move(move.worker, move.table, move.from, move.to);
+            parts_.look_again(workers.at(move.worker));
+            is_moved = true;
+        }
+    }
+    return is_moved;
+}
+
+void Steering::sum_up() {
+    plans_.clear();
+    for (const auto& [name, space] : spaces_)
+        for (const auto& [cookie, seen] : space.seen) {
+            if (seen.policy.empty()) continue;
+            auto& plan = plans_[seen.policy];
+            if (seen.cpu)
+                ++plan.steered;
+            else
+                ++plan.left[seen.why];
+        }
+}
+
+void Steering::end_pass() {
+    tasks_.end_pass();
+    std::erase_if(space_of_, [this](const auto& one) {
+        const auto* known = parts_.tasks.find(one.first.tid);
+        return known == nullptr || known->id != one.first;
+    });
+    // A policy has come or gone.
+    if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
+}
+
+bool Steering::is_settled(const TaskId& task) const {
+    if (tasks_.is_settled(task)) return true;
+    for (const auto& [name, space] : spaces_)
+        for (const auto& [cookie, seen] : space.seen) {
+            if (!seen.cpu || seen.worker != task) continue;
+            return std::ranges::none_of(space.seen, [&](const auto& other) {
+                return other.second.worker != task && other.second.cpu == seen.cpu &&
+                       other.second.policy == seen.policy && other.second.port == seen.port;
+            });
+        }
+    return false;
+}
+
+const planner::ListenerPlan* Steering::plan_of(std::string_view policy) const {
+    const auto found = plans_.find(policy);
+    return found == plans_.end() ? nullptr : &found->second;
+}
+
+bool Steering::takes_none(const KnownProcess& process) const {
+    const auto* plan = plan_of(parts_.current->policy(process.policy).name);
+    return plan != nullptr && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen) &&
+           !takers_.contains(process.id.tid);
+}
+
+void Steering::explain(const TaskId& process, status::ProcessExplanation& into) const {
+    tasks_.explain(process, into);
+    const auto* known = parts_.tasks.find(process.tid);
+    if (known == nullptr || known->id != process) return;
+    for (const auto& [name, space] : spaces_)
+        for (const auto& [cookie, seen] : space.seen) {
+            if (seen.process != process.tid) continue;
+            if (seen.cpu)
+                into.accepting.listeners.push_back({seen.port, seen.worker.tid, *seen.cpu});
+            else
+                ++into.accepting.left[seen.why];
+        }
+    const auto* resolved = parts_.current.placements().find(parts_.current->policy(known->policy).name);
+    if (resolved != nullptr && planner::is_pinned_only(*resolved, plan_of(resolved->policy->name)))
+        into.accepting.pinned = planner::pinned_note(*resolved);
+}
+
+std::vector<planner::Problem> Steering::problems() const {
+    std::vector<planner::Problem> list;
+    const std::string remedy = "affinityd(8) says which capabilities and kernel options BPF needs";
+    if (!why_not_.empty())
+        list.push_back({{}, "steering", "nothing is steered or counted: " + why_not_, remedy});
+    for (const auto& [name, space] : spaces_)
+        if (!space.why_not.empty())
+            list.push_back(
+                {{},
+                 "steering",
+                 fmt::format("listeners in network namespace {} are not steered: {}", name, space.why_not),
+                 remedy});
+    return list;
+}
 
 } // namespace affinityd::app

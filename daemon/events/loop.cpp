@@ -9,6 +9,7 @@
 #include "events/interrupt_watch.hpp"
 #include "events/later_watch.hpp"
 #include "events/listener_watch.hpp"
+#include "events/look_watch.hpp"
 #include "events/measure_schedule.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
@@ -33,6 +34,7 @@ struct Watches {
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
     std::unique_ptr<ListenerWatch> listeners;
+    std::unique_ptr<LookWatch> steering;
     std::unique_ptr<LaterWatch> later; ///< where there are no process events
     struct {
         Source irqbalance, names, arguments;
@@ -127,6 +129,11 @@ Result<void> EventLoop::subscribe() {
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
     if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
+    auto& steering = manager_.steering();
+    watches_.steering = std::make_unique<LookWatch>(
+        LookWatch::Looker{"listeners", steering.fd(), [&] { return steering.next_look(); },
+                          [&] { steering.look(); }, [&] { steering.take_events(); }});
+    if (auto done = watches_.steering->add_to(event_.get()); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
@@ -224,6 +231,7 @@ void EventLoop::all_done() {
     if (watches_.processes) watches_.processes->follow();
     watches_.interrupts->follow();
     watches_.listeners->follow();
+    watches_.steering->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -246,6 +254,7 @@ void EventLoop::stop() {
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
+    watches_.steering.reset();
     const auto leave = [this] { leave_when_quiet(); };
     if (is_restarted_())
         manager_.begin_handover(leave);

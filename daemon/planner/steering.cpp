@@ -26,9 +26,7 @@ std::string_view to_string(NotSteered why) {
     return texts[static_cast<std::size_t>(why)];
 }
 
-bool is_undecided(NotSteered why) {
-    return why == NotSteered::not_seen || why == NotSteered::settling;
-}
+bool is_undecided(NotSteered why) { return why == NotSteered::not_seen || why == NotSteered::settling; }
 
 bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     using policy::Steer;

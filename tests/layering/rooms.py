@@ -6,7 +6,7 @@ import re
 
 # A room includes rooms of a lower rank only.
 RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"machine"}, {"planner", "locality"}, {"state", "measure"},
-         {"enforcer", "accounting"}, {"coexist"}, {"status"}, {"app"}, {"events", "control"}]
+         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"app"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 
 # Where a library may be included: patterns of files inside daemon/ or tools/.
@@ -22,7 +22,7 @@ LIBRARIES = {
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "nlohmann/": ["policy/*", "topology/latencies_json.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "curses.h": ["affinityctl/*"],
-    "bpf/": ["affinityctl/kernel/*", "affinityctl/locality/event_reads.cpp", "affinityctl/sharers/event_wakes.cpp", "affinityctl/sharers/percpu_distance.cpp"],
+    "bpf/": ["steer/*", "affinityctl/sharers/event_wakes.cpp", "affinityctl/sharers/percpu_distance.cpp"],
 }
 FILES = ["<fstream>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<dirent.h>", "<sys/stat.h>", "host/*"]
 SOCKETS = ["<sys/socket.h>", "<sys/un.h>", "<netinet/*", "<netlink/*"]

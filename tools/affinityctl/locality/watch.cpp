@@ -26,10 +26,10 @@ LocalityWatch::LocalityWatch(const affinityd::host::Root& root, const LocalitySu
     : root_(&root), subject_(subject), members_(root, subject, std::move(ask)) {}
 
 Result<void> LocalityWatch::begin(bool with_others) {
-    DeviceFilter filter;
+    affinityd::steer::DeviceFilter filter;
     if (subject_.kind == Kind::nic)
         filter = {affinityd::inventory::name_space(*root_, "self", "net"), subject_.devices};
-    auto events = EventReads::open(*root_, filter, with_others);
+    auto events = affinityd::steer::Reads::open(*root_, {.filter = filter, .with_others = with_others});
     began_ = Clock::now();
     if (!events) return std::unexpected(std::move(events.error()));
     events_ = std::move(*events);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/locality/event_reads.hpp"
 #include "affinityctl/locality/members.hpp"
 #include "locality/read_counts.hpp"
+#include "steer/reads.hpp"
 
 #include <chrono>
 #include <functional>
@@ -36,7 +36,7 @@ class LocalityWatch {
     const affinityd::host::Root* root_;
     LocalitySubject subject_;
     Members members_;
-    std::optional<EventReads> events_;
+    std::optional<affinityd::steer::Reads> events_;
     std::map<int, std::string> readers_;
     std::chrono::steady_clock::time_point began_{};
 };

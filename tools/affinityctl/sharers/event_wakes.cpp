@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/event_wakes.hpp"
 
-#include "affinityctl/kernel/loading.hpp"
-#include "affinityctl/kernel/table.hpp"
+#include "steer/loading.hpp"
+#include "steer/table.hpp"
 #include "affinityctl/sharers/bpf/wakes.h"
 #include "affinityctl/sharers/known_wakes.hpp"
 #include "affinityctl/sharers/percpu_distance.hpp"
@@ -24,6 +24,9 @@
 namespace affinityctl {
 
 using affinityd::fail;
+using affinityd::steer::prepare_bpf;
+using affinityd::steer::read_table;
+using affinityd::steer::refused_bpf;
 using affinityd::Result;
 using affinityd::TaskId;
 

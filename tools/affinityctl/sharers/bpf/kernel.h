@@ -2,7 +2,7 @@
 /* What wakes.bpf.c needs of the kernel's types. What follows ___ in a name is not part of it (CO-RE): one type as several kernels have it. */
 #pragma once
 
-#include "affinityctl/kernel/types.h"
+#include "steer/types.h"
 
 struct task_struct {
     int pid;  /* of the thread */

@@ -2,7 +2,7 @@
 /* The kernel lets only programs under the GPL look at a task; so this one may be used under either license.
  *
  * Counts which threads of one process wake each other. No data is looked at. */
-#include "affinityctl/kernel/types.h"
+#include "steer/types.h"
 
 #include <bpf/bpf_helpers.h>
 

@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "listeners.bpf.h"
 #include "reads.h"
 
 /* Set before loading: count only flows of these interfaces of this network namespace. 0 devices: all flows. */
@@ -17,6 +18,21 @@ const volatile unsigned int only_devices[locality_most_devices] = {};
 const volatile unsigned int only_count = 0;
 /* Also set before: CPUs that this machine may have. What is no CPU was set by somebody: everybody may, at his own sockets. */
 const volatile unsigned int possible_cpus = 0;
+
+/* Also set before: who takes connections from which listener is counted, too. */
+const volatile unsigned int counts_takers = 0;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, steer_most_listeners);
+    __type(key, struct steer_taker);
+    __type(value, __u64);
+} takers SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 65536);
+} events SEC(".maps");
 
 /* The reading CPU is part of the key: a count is changed by one CPU only, and no cache line travels. Nor is it changed by two programs at
  * once: the kernel runs none inside itself on one CPU, and those of this file count different protocols. */
@@ -67,7 +83,10 @@ static __always_inline void remember_name(__u32 process) {
 }
 
 static __always_inline void fill(struct locality_key *key, struct sock *sk, __u32 protocol, int is_arrival_known) {
-    key->process = bpf_get_current_pid_tgid() >> 32;
+    const __u64 both = bpf_get_current_pid_tgid();
+
+    key->process = both >> 32;
+    key->thread = both;
     key->network_space = sk->__sk_common.skc_net.net->ns.inum;
     key->device = 0;
     key->napi = 0;
@@ -92,13 +111,13 @@ static __always_inline void count_in_table(const struct locality_key *key) {
 }
 
 static __always_inline int is_equal(const struct locality_key *one, const struct locality_key *other) {
-    return one->process == other->process && one->arrival == other->arrival && one->napi == other->napi &&
+    return one->process == other->process && one->thread == other->thread && one->arrival == other->arrival && one->napi == other->napi &&
            one->device == other->device && one->network_space == other->network_space;
 }
 
 /* False: it has no place of its own. */
 static __always_inline int count_in_place(const struct locality_key *key) {
-    const __u32 slot = (key->process * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
+    const __u32 slot = (key->thread * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
     __u32 index = key->reader * locality_quick_places + slot;
     struct locality_place *place;
 
@@ -124,6 +143,23 @@ static __always_inline void count_datagram(struct sock *sk, __u32 protocol) {
     if (is_wanted(&key)) count_in_table(&key);
 }
 
+/* The task that reads first from a connection is the one that took it. */
+static __always_inline void note_taker(struct sock *sk, const struct locality_key *key) {
+    struct steer_origin *from = bpf_sk_storage_get(&origins, sk, 0, 0);
+    struct steer_taker taker = {.process = key->process, .thread = key->thread};
+    const __u64 one = 1;
+    __u64 *count;
+
+    if (!from || from->is_read) return;
+    from->is_read = 1;
+    taker.listener = from->listener;
+    count = bpf_map_lookup_elem(&takers, &taker);
+    if (count)
+        ++*count; /* one thread: one place */
+    else
+        bpf_map_update_elem(&takers, &taker, &one, BPF_NOEXIST);
+}
+
 /* In the reading task, after data of a packet was copied. */
 SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(on_tcp_read, struct sock *sk) {
@@ -136,6 +172,7 @@ int BPF_PROG(on_tcp_read, struct sock *sk) {
         return 0;
     }
     fill(&key, sk, 6, 1);
+    if (counts_takers) note_taker(sk, &key);
     if (is_wanted(&key) && !count_in_place(&key)) count_in_table(&key);
     return 0;
 }
@@ -147,6 +184,36 @@ int BPF_PROG(on_other_read, struct sock *sk, int length) {
     const unsigned short family = sk->__sk_common.skc_family;
 
     if (length >= 0 && (family == inet || family == inet6) && sk->sk_protocol != tcp) count_datagram(sk, sk->sk_protocol);
+    return 0;
+}
+
+/* A listener whose port matters: steering of the port pauses in the event, before the first connection could be kept from it. */
+static __always_inline void note_listener(struct sock *sk) {
+    struct steer_port key = {.space = sk->__sk_common.skc_net.net->ns.inum, .port = sk->__sk_common.skc_num};
+    __u32 *state = bpf_map_lookup_elem(&ports, &key);
+    struct steer_found *event;
+
+    if (!state || sk->sk_protocol != tcp) return;
+    *state = steer_paused;
+    mark(sk);
+    event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+    if (!event) return;
+    __builtin_memset(event, 0, sizeof(*event));
+    describe(sk, event);
+    event->process = bpf_get_current_pid_tgid() >> 32;
+    bpf_ringbuf_submit(event, 0);
+}
+
+/* Where the kernel lets a function be followed; else on_state, which is called ten times for each connection. */
+SEC("fentry/inet_csk_listen_start")
+int BPF_PROG(on_listen, struct sock *sk) {
+    note_listener(sk);
+    return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int before, int now) {
+    if (now == listens) note_listener(sk);
     return 0;
 }
 

@@ -14,7 +14,17 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
+enum {
+    BPF_MAP_TYPE_HASH = 1,
+    BPF_MAP_TYPE_ARRAY = 2,
+    BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+    BPF_MAP_TYPE_LRU_HASH = 9,
+    BPF_MAP_TYPE_SOCKHASH = 18,
+    BPF_MAP_TYPE_SK_STORAGE = 24,
+    BPF_MAP_TYPE_RINGBUF = 27
+};
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_CLONE = 512, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_SK_LOOKUP_F_NO_REUSEPORT = 2 };
+enum { SK_DROP = 0, SK_PASS = 1 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 
 #define CORE __attribute__((preserve_access_index))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/kernel/loading.hpp"
+#include "steer/loading.hpp"
 
 #include "inventory/name_space.hpp"
 
@@ -9,7 +9,7 @@
 
 #include <bpf/libbpf.h>
 
-namespace affinityctl {
+namespace affinityd::steer {
 
 namespace {
 
@@ -35,17 +35,15 @@ std::string why_refused(int code, const std::string& needs) {
 
 } // namespace
 
-affinityd::Result<void> prepare_bpf(const affinityd::host::Root& root) {
-    if (const auto space = affinityd::inventory::name_space(root, "self", "pid");
+Result<void> prepare_bpf(const host::Root& root) {
+    if (const auto space = inventory::name_space(root, "self", "pid");
         space != 0 && space != initial_pid_space)
-        return affinityd::fail(
+        return fail(
             "this is a PID namespace of its own (a container), and BPF tells the host's process numbers");
     libbpf_set_print(be_silent);
     return {};
 }
 
-affinityd::Error refused_bpf(int code, const std::string& needs) {
-    return affinityd::Error{why_refused(code, needs), {}, code};
-}
+Error refused_bpf(int code, const std::string& needs) { return Error{why_refused(code, needs), {}, code}; }
 
-} // namespace affinityctl
+} // namespace affinityd::steer

@@ -6,15 +6,15 @@
 
 #include <string>
 
-namespace affinityctl {
+namespace affinityd::steer {
 
 /// To be called before a program for the kernel is loaded: libbpf prints no warnings of its own from then on.
 /// An Error: here BPF would count, but by numbers of processes that mean nothing here (a PID namespace of its
 /// own).
-[[nodiscard]] affinityd::Result<void> prepare_bpf(const affinityd::host::Root& root);
+[[nodiscard]] Result<void> prepare_bpf(const host::Root& root);
 
 /// Why a program was refused, for users; `code` is an errno value, `needs` what it asks of the kernel beyond
 /// BTF: "the tracepoint tcp:tcp_rcv_space_adjust".
-[[nodiscard]] affinityd::Error refused_bpf(int code, const std::string& needs);
+[[nodiscard]] Error refused_bpf(int code, const std::string& needs);
 
-} // namespace affinityctl
+} // namespace affinityd::steer

@@ -11,9 +11,10 @@ enum {
     locality_quick_places = 64,    /* of each, a power of two */
 };
 
-/* Reads of one process where the packet was taken in on one CPU and read on another. 28 bytes without gaps. */
+/* Reads of one process where the packet was taken in on one CPU and read on another. 32 bytes without gaps. */
 struct locality_key {
     unsigned int process;       /* tgid of the initial PID namespace */
+    unsigned int thread;
     unsigned int network_space; /* inode of the socket's network namespace */
     unsigned int device;        /* ifindex there at which the flow came in last; 0: not known */
     unsigned int napi;          /* NAPI instance that took the flow in last; 0: not known */
@@ -24,7 +25,6 @@ struct locality_key {
 
 struct locality_place {
     struct locality_key key;
-    unsigned int unused;
     unsigned long long reads; /* 0: the place is free */
 };
 

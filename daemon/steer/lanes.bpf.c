@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* A new connection goes to a listener of the lane where its first packet arrives. The kernel lets only programs under the GPL look at
+ * sockets; so this one may be used under either license. One is loaded for each network namespace. */
+#include "kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "listeners.bpf.h"
+
+const volatile unsigned int space = 0; /* inode of the network namespace */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, steer_most_services);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, struct steer_address);
+    __type(value, struct steer_service);
+} services SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, steer_most_lanes);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, struct steer_lane_key);
+    __type(value, struct steer_lane);
+} lanes SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_SOCKHASH);
+    __uint(max_entries, steer_most_slots);
+    __type(key, struct steer_slot);
+    __type(value, __u64);
+} slots SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, steer_most_listeners);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u64);
+    __type(value, struct steer_places);
+} places SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, steer_notes);
+    __type(key, __u32);
+    __type(value, __u64);
+} notes SEC(".maps");
+
+static __always_inline void note(__u32 which) {
+    __u64 *count = bpf_map_lookup_elem(&notes, &which);
+    if (count) ++*count;
+}
+
+static __always_inline int assign(struct bpf_sk_lookup *ctx, const struct steer_slot *key) {
+    struct bpf_sock *sk = bpf_map_lookup_elem(&slots, key);
+    struct tcp_sock *as_tcp;
+    long code = -1;
+
+    if (!sk) return 0;
+    as_tcp = bpf_skc_to_tcp_sock(sk);
+    if (as_tcp && as_tcp->inet_conn.icsk_inet.sk.sk_ack_backlog >= as_tcp->inet_conn.icsk_inet.sk.sk_max_ack_backlog)
+        note(steer_full);
+    else if (sk->state == listens)
+        code = bpf_sk_assign(ctx, sk, BPF_SK_LOOKUP_F_NO_REUSEPORT);
+    bpf_sk_release(sk);
+    return code == 0;
+}
+
+static __always_inline struct steer_service *service_of(struct bpf_sk_lookup *ctx) {
+    struct steer_address key = {.port = ctx->local_port, .family = ctx->family};
+    struct steer_service *service;
+
+    if (ctx->family == inet) {
+        key.address[0] = ctx->local_ip4;
+    } else {
+        key.address[0] = ctx->local_ip6[0];
+        key.address[1] = ctx->local_ip6[1];
+        key.address[2] = ctx->local_ip6[2];
+        key.address[3] = ctx->local_ip6[3];
+    }
+    service = bpf_map_lookup_elem(&services, &key);
+    if (service) return service;
+    key.address[0] = key.address[1] = key.address[2] = key.address[3] = 0;
+    return bpf_map_lookup_elem(&services, &key);
+}
+
+/* For each SYN, and the last ACK with SYN cookies. The choice depends on the flow and its CPU only, so that both find the same listener. */
+SEC("sk_lookup")
+int steer(struct bpf_sk_lookup *ctx) {
+    struct steer_port port = {.space = space, .port = ctx->local_port};
+    struct steer_lane_key where = {.cpu = bpf_get_smp_processor_id()};
+    struct steer_slot slot = {};
+    struct steer_service *service;
+    struct steer_lane *lane;
+    __u32 *state, flow;
+
+    if (ctx->protocol != tcp) return SK_PASS;
+    state = bpf_map_lookup_elem(&ports, &port);
+    if (!state || *state != steer_on) return SK_PASS;
+    service = service_of(ctx);
+    if (!service || service->slots == 0) return SK_PASS;
+    flow = (__u32)ctx->remote_port * 2654435761u; /* clients differ in it, connections of one client too */
+    flow ^= flow >> 15;
+    where.service = slot.service = service->id;
+    lane = bpf_map_lookup_elem(&lanes, &where);
+    if (!lane || lane->count == 0 || flow % steer_whole < service->pass_on) {
+        note(steer_to_kernel);
+        return SK_PASS;
+    }
+    if ((flow >> 8) % steer_whole < lane->pass_on)
+        slot.slot = (flow >> 4) % service->slots;
+    else
+        slot.slot = lane->first + (flow >> 4) % lane->count;
+    for (int i = 0; i < 4; ++i) {
+        if (assign(ctx, &slot)) {
+            note(i == 0 ? steer_to_lane : steer_to_next);
+            return SK_PASS;
+        }
+        slot.slot = slot.slot + 1 >= service->slots ? 0 : slot.slot + 1;
+    }
+    note(steer_to_kernel);
+    return SK_PASS;
+}
+
+static __always_inline int is_ours(struct sock *sk) {
+    const unsigned short family = sk->__sk_common.skc_family;
+
+    return sk->__sk_common.skc_state == listens && sk->sk_protocol == tcp && (family == inet || family == inet6) &&
+           sk->__sk_common.skc_net.net->ns.inum == space;
+}
+
+static __always_inline void put(struct sock *sk, __u64 cookie) {
+    struct steer_places *place = bpf_map_lookup_elem(&places, &cookie);
+    int result = 0;
+
+    if (!place) return;
+    for (__u32 i = 0; i < steer_most_places; ++i) {
+        struct steer_slot key;
+        int code;
+
+        if (i >= place->count) break;
+        key = place->at[i];
+        code = bpf_map_update_elem(&slots, &key, sk, BPF_ANY);
+        if (code) result = code;
+    }
+    place->result = result;
+}
+
+/* The descriptors of one process, under RCU: no lock of a socket is taken. For listeners that were there before the event was watched, and
+ * where the kernel refuses the other iterator. */
+SEC("iter/task_file")
+int of_files(struct bpf_iter__task_file *ctx) {
+    struct task_struct *task = ctx->task;
+    struct file *file = ctx->file;
+    struct steer_found is = {};
+    struct socket *socket;
+    struct sock *sk;
+
+    if (!file || !task) return 0;
+    socket = bpf_sock_from_file(file);
+    if (!socket) return 0;
+    sk = socket->sk;
+    if (!sk || !is_ours(sk)) return 0;
+    describe(sk, &is);
+    is.process = task->tgid;
+    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
+    mark(sk);
+    put(sk, is.cookie);
+    return 0;
+}
+
+/* Listeners that were marked, without a walk of descriptors; puts them where they are wanted. */
+SEC("iter/bpf_sk_storage_map")
+int of_marked(struct bpf_iter__bpf_sk_storage_map *ctx) {
+    struct steer_found is = {};
+    struct sock *sk = ctx->sk;
+
+    if (!sk || !is_ours(sk)) return 0;
+    describe(sk, &is);
+    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
+    put(sk, is.cookie);
+    return 0;
+}
+
+char program_license[] SEC("license") = "GPL";

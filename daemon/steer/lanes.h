@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The tables of lanes.bpf.c, for it and for the program that loads it. */
+#pragma once
+
+enum {
+    steer_most_listeners = 4096, /* of a network namespace */
+    steer_most_services = 1024,  /* addresses with ports */
+    steer_most_slots = 16384,
+    steer_most_lanes = 65536,    /* services times CPUs */
+    steer_most_places = 8,       /* slots of one listener */
+    steer_whole = 65536,         /* all connections, where a share of them is told */
+};
+
+/* An address and port where connections come in. */
+struct steer_address {
+    unsigned int address[4]; /* network order, IPv4 in the first; all 0: any */
+    unsigned short port;     /* host order */
+    unsigned short family;
+};
+
+struct steer_service {
+    unsigned int id;
+    unsigned int slots;   /* 0: the kernel chooses */
+    unsigned int pass_on; /* of steer_whole: so many are left to the kernel's choice in any case */
+};
+
+/* Where connections that arrive on one CPU go. */
+struct steer_lane_key {
+    unsigned int service, cpu;
+};
+struct steer_lane {
+    unsigned int first, count; /* slots */
+    unsigned int pass_on;      /* of steer_whole: so many go to any slot, as the lane has more than its share */
+};
+
+struct steer_slot {
+    unsigned int service, slot;
+};
+
+/* Where the listener with some cookie is to be put. */
+struct steer_places {
+    unsigned int count;
+    int result; /* 0 or a negative errno, when an iterator has put it there */
+    struct steer_slot at[steer_most_places];
+};
+
+/* A listener, as an iterator or the event finds it. */
+struct steer_found {
+    unsigned long long cookie;
+    unsigned int address[4];
+    unsigned short port, family;
+    unsigned int space; /* inode of its network namespace */
+    unsigned int process;
+    unsigned int device;      /* SO_BINDTODEVICE; 0: none */
+    unsigned char is_dual;    /* IPv6 that takes IPv4, too */
+    unsigned char has_program; /* its group chooses by a program of its own */
+    unsigned short unused;
+};
+
+/* A port whose listeners matter. */
+struct steer_port {
+    unsigned int space, port;
+};
+enum { steer_on = 1, steer_paused = 2 };
+
+/* Storage at a listener, which the kernel copies to each of its connections. */
+struct steer_origin {
+    unsigned long long listener; /* cookie */
+    unsigned int is_read, unused;
+};
+
+/* A task that takes connections from a listener. */
+struct steer_taker {
+    unsigned long long listener;
+    unsigned int process, thread;
+};
+
+enum { steer_to_lane, steer_to_next, steer_to_kernel, steer_full, steer_notes };

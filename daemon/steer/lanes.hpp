@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "inventory/ip_address.hpp"
+#include "steer/kept.hpp"
+#include "steer/reads.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace affinityd::steer {
+
+/// Where connections come in.
+struct Address {
+    inventory::IpAddress local; ///< 0.0.0.0 is IPv4's, :: is IPv6's
+    std::uint16_t port = 0;
+    friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+/// A TCP listener.
+struct Listener {
+    std::uint64_t cookie = 0;
+    Address at;
+    bool is_dual = false;     ///< IPv6 that takes IPv4, too
+    bool has_program = false; ///< its group chooses by a program of its own
+    bool has_device = false;  ///< it is bound to an interface
+    friend bool operator==(const Listener&, const Listener&) = default;
+};
+
+/// How connections to one address are to be handed out.
+struct Service {
+    Address at;
+    /// The listeners in the order of their slots; none: the kernel chooses.
+    std::vector<std::uint64_t> slots{};
+    struct Lane {
+        unsigned first = 0, count = 0; ///< slots
+        double pass_on = 0;            ///< 0..1: so many go to any slot, as the lane has more than its share
+        friend bool operator==(const Lane&, const Lane&) = default;
+    };
+    std::map<unsigned, Lane> lanes{}; ///< by the CPU where connections arrive
+    double pass_on = 0;               ///< 0..1: so many are left to the kernel's choice
+    friend bool operator==(const Service&, const Service&) = default;
+};
+
+/// How many connections were handed out, since this began.
+struct Handed {
+    std::uint64_t to_lane = 0, to_next = 0, to_kernel = 0, full = 0;
+};
+
+/// Steers new connections of one network namespace, by a program that is attached to it until this ends, or
+/// until systemd drops what is kept. Source: lanes.bpf.c.
+class Lanes {
+  public:
+    /// `space`: of the process. `reads`, with takers, must outlive it, as `kept` must.
+    static Result<Lanes> open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
+                              Kept& kept);
+    Lanes(Lanes&&) noexcept;
+    Lanes& operator=(Lanes&&) noexcept;
+    ~Lanes();
+
+    /// Marks the listeners that a process has open now.
+    void mark(int process);
+    /// The listeners that are marked, each once. `processes`: whose descriptors are gone through where the
+    /// kernel does not list sockets by their storage.
+    [[nodiscard]] std::vector<Listener> listeners(std::vector<int> processes);
+    /// Puts this in force instead of what was. By cookie, why a listener was refused: an errno value.
+    std::map<std::uint64_t, int> set(const std::vector<Service>& services);
+    [[nodiscard]] Handed handed() const;
+    /// Ends steering, also for systemd.
+    void end();
+
+  private:
+    struct Program;
+    explicit Lanes(std::unique_ptr<Program> program);
+    std::unique_ptr<Program> program_;
+};
+
+} // namespace affinityd::steer

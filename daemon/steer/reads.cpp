@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "steer/reads.hpp"
+
+#include "reads.skel.h" // after reads.h
+#include "steer/lanes.h"
+#include "steer/loading.hpp"
+#include "steer/reads.h"
+#include "steer/table.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace affinityd::steer {
+
+namespace {
+
+constexpr std::array shared_tables{"marked", "origins", "ports", "takers"};
+
+} // namespace
+
+struct Reads::Program {
+    steer_reads* skeleton = nullptr;
+    ring_buffer* events = nullptr;
+    bool has_others = false, has_event = false;
+
+    Program() = default;
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+    ~Program() { end(); }
+
+    void end() {
+        if (events != nullptr) ring_buffer__free(std::exchange(events, nullptr));
+        if (skeleton != nullptr) steer_reads__destroy(std::exchange(skeleton, nullptr));
+    }
+
+    /// 0 or an errno value. `follows`: the kernel lets a function be followed.
+    int begin(const Options& options, bool others, bool follows) {
+        end();
+        has_others = others;
+        skeleton = steer_reads__open();
+        if (skeleton == nullptr) return errno;
+        bpf_program__set_autoload(skeleton->progs.on_other_read, others);
+        bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && follows);
+        bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !follows);
+        auto* settings = skeleton->rodata;
+        settings->only_space = static_cast<unsigned>(options.filter.network_space);
+        settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
+        settings->counts_takers = options.with_takers ? 1 : 0;
+        settings->only_count = static_cast<unsigned>(options.filter.devices.size());
+        for (std::size_t i = 0; i < options.filter.devices.size(); ++i)
+            settings->only_devices[i] = options.filter.devices[i];
+        if (options.kept != nullptr)
+            for (const auto* name : shared_tables)
+                if (const int fd = options.kept->find(name); fd >= 0)
+                    bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, name), fd);
+        if (const int failed = steer_reads__load(skeleton); failed != 0) return -failed;
+        if (const int failed = steer_reads__attach(skeleton); failed != 0) return -failed;
+        if (!options.with_takers) return 0;
+        events = ring_buffer__new(
+            bpf_map__fd(skeleton->maps.events),
+            [](void* self, void*, std::size_t) {
+                static_cast<Program*>(self)->has_event = true;
+                return 0;
+            },
+            this, nullptr);
+        return events == nullptr ? errno : 0;
+    }
+
+    void keep(Kept& kept) const {
+        for (const auto* name : shared_tables)
+            if (kept.find(name) < 0)
+                kept.store(name, bpf_map__fd(bpf_object__find_map_by_name(skeleton->obj, name)));
+        const auto* link =
+            skeleton->links.on_listen != nullptr ? skeleton->links.on_listen : skeleton->links.on_state;
+        kept.remove("listen"); // that of the former daemon ends now, where the new one is in force
+        if (link != nullptr) kept.store("listen", bpf_link__fd(link));
+    }
+
+    [[nodiscard]] std::uint64_t note(std::uint32_t which) const {
+        std::uint64_t count = 0;
+        bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.notes), &which, &count);
+        return count;
+    }
+};
+
+Reads::Reads(std::unique_ptr<Program> program) : program_(std::move(program)) {}
+Reads::Reads(Reads&&) noexcept = default;
+Reads& Reads::operator=(Reads&&) noexcept = default;
+Reads::~Reads() = default;
+
+Result<Reads> Reads::open(const host::Root& root, const Options& options) {
+    if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
+    if (options.filter.devices.size() > locality_most_devices)
+        return fail("too many interfaces are stacked on this one for the BPF program");
+    auto program = std::make_unique<Program>();
+    int code = program->begin(options, options.with_others, true);
+    if (code != 0 && options.with_takers) code = program->begin(options, options.with_others, false);
+    // A kernel before 6.3 has TCP only.
+    if (code != 0 && options.with_others) code = program->begin(options, false, false);
+    if (code != 0) return std::unexpected(refused_bpf(code, "the tracepoint tcp:tcp_rcv_space_adjust"));
+    if (options.kept != nullptr) program->keep(*options.kept);
+    return Reads(std::move(program));
+}
+
+bool Reads::has_other_protocols() const { return program_->has_others; }
+
+Result<std::map<int, std::string>> Reads::readers() const {
+    std::map<int, std::string> found;
+    const auto done = read_table<std::uint32_t, locality_reader>(
+        program_->skeleton->maps.readers, [&](const std::uint32_t& process, const locality_reader& reader) {
+            found[static_cast<int>(process)] =
+                std::string(reader.name, ::strnlen(reader.name, sizeof(reader.name)));
+        });
+    if (!done) return std::unexpected(done.error());
+    return found;
+}
+
+Result<void> Reads::take(locality::ReadCounts& seen) const {
+    seen.lost = program_->note(locality_lost);
+    seen.in_softirq = program_->note(locality_softirq);
+    const auto add = [&](const locality_key& key, const std::uint64_t& reads) {
+        seen.counts.push_back(
+            {.pid = static_cast<int>(key.process),
+             .network_space = key.network_space,
+             .device = key.device,
+             .napi = key.napi,
+             .arrival = key.arrival < 0 ? std::nullopt : std::optional(static_cast<unsigned>(key.arrival)),
+             .reader = key.reader,
+             .thread = static_cast<int>(key.thread),
+             .protocol = key.protocol,
+             .reads = reads});
+    };
+    // The memory of `places` is shared with the kernel, which goes on counting: a read that comes between may
+    // be missed.
+    for (volatile auto& place : program_->skeleton->bss->places) {
+        const std::uint64_t reads = place.reads;
+        if (reads == 0) continue;
+        locality_key key{};
+        std::memcpy(&key, const_cast<const locality_key*>(&place.key), sizeof(key));
+        place.reads = 0;
+        add(key, reads);
+    }
+    return read_table<locality_key, std::uint64_t>(program_->skeleton->maps.pairs, add, true);
+}
+
+std::vector<Taker> Reads::takers() const {
+    std::vector<Taker> found;
+    std::ignore = read_table<steer_taker,
+                             std::uint64_t>(program_->skeleton->maps.takers, [&](const steer_taker& key,
+                                                                                 const std::uint64_t& taken) {
+        found.push_back({key.listener, static_cast<int>(key.process), static_cast<int>(key.thread), taken});
+    });
+    return found;
+}
+
+int Reads::event_fd() const {
+    return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events);
+}
+
+bool Reads::take_events() {
+    if (program_->events != nullptr) ring_buffer__consume(program_->events);
+    return std::exchange(program_->has_event, false);
+}
+
+void Reads::set_port(std::uint64_t space, std::uint16_t port, PortState state) const {
+    const steer_port key{static_cast<unsigned>(space), port};
+    bpf_map_update_elem(table("ports"), &key, &state, BPF_ANY);
+}
+
+void Reads::forget_port(std::uint64_t space, std::uint16_t port) const {
+    const steer_port key{static_cast<unsigned>(space), port};
+    bpf_map_delete_elem(table("ports"), &key);
+}
+
+int Reads::table(const std::string& name) const {
+    return bpf_object__find_map_fd_by_name(program_->skeleton->obj, name.c_str());
+}
+
+} // namespace affinityd::steer

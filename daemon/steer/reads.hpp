@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/root.hpp"
+#include "locality/read_counts.hpp"
+#include "steer/kept.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace affinityd::steer {
+
+/// Flows that came in through one interface, those that are stacked on it included.
+struct DeviceFilter {
+    std::uint64_t network_space = 0; ///< inode of the namespace that the interfaces are in
+    std::vector<unsigned> devices;   ///< ifindex; empty: all flows, of all namespaces
+};
+
+/// A thread that took connections from a listener, since the last time that this was asked.
+struct Taker {
+    std::uint64_t listener = 0; ///< its cookie
+    int process = 0, thread = 0;
+    std::uint64_t taken = 0;
+};
+
+enum class PortState : std::uint32_t { on = 1, paused = 2 };
+
+/// Counts each read of a socket in the kernel, by a BPF program at the tracepoint tcp:tcp_rcv_space_adjust
+/// and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all that is not TCP: that one
+/// is called for each read of TCP, too, and costs a busy server some percent. It counts from open() to its
+/// end. Source: reads.bpf.c.
+class Reads {
+  public:
+    struct Options {
+        DeviceFilter filter{};
+        bool with_others = false;
+        bool with_takers =
+            false;            ///< also who takes connections from which marked listener, and new listeners
+        Kept* kept = nullptr; ///< what a former daemon has left; null: nothing
+    };
+    /// An Error says why it cannot be: not built in, no BTF, no permission, another PID namespace.
+    static Result<Reads> open(const host::Root& root, const Options& options);
+    Reads(Reads&&) noexcept;
+    Reads& operator=(Reads&&) noexcept;
+    ~Reads();
+
+    /// False: TCP only.
+    [[nodiscard]] bool has_other_protocols() const;
+    /// The processes that have read up to now, with the name of a thread of each.
+    [[nodiscard]] Result<std::map<int, std::string>> readers() const;
+    /// What was counted since the last time: counts, lost and in_softirq.
+    [[nodiscard]] Result<void> take(locality::ReadCounts& seen) const;
+
+    /// With takers only:
+    [[nodiscard]] std::vector<Taker> takers() const; ///< all that are known
+    [[nodiscard]] int
+    event_fd() const; ///< readable when a listener has begun to listen on a port that matters
+    /// Reads these events. True: there was one.
+    bool take_events();
+    /// Listeners that open there from now on are marked, and pause steering of the port.
+    void set_port(std::uint64_t space, std::uint16_t port, PortState state) const;
+    void forget_port(std::uint64_t space, std::uint16_t port) const;
+    /// A table that other programs share: "marked", "origins", "ports".
+    [[nodiscard]] int table(const std::string& name) const;
+
+  private:
+    struct Program;
+    explicit Reads(std::unique_ptr<Program> program);
+    std::unique_ptr<Program> program_;
+};
+
+} // namespace affinityd::steer
