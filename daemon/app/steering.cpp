@@ -178,8 +178,9 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
     weigh(space, takers);
     auto wanted = services(processes.front()->id.tid, space, listeners);
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
-    const bool is_settling = std::ranges::any_of(
-        space.seen, [](const auto& one) { return one.second.why == NotSteered::settling; });
+    const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
+        return !one.second.cpu && one.second.why == NotSteered::settling;
+    });
     if ((wanted != space.in_force && !is_settling) || is_paused) {
         space.refused = space.lanes->set(wanted);
         space.in_force = std::move(wanted);

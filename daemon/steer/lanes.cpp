@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steer/lanes.hpp"
 
-#include "lanes.skel.h"
 #include "steer/lanes.h"
 #include "steer/loading.hpp"
 #include "steer/table.hpp"
+#include "steer_lanes.skel.h"
 
 #include <algorithm>
 #include <array>

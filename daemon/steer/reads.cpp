@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steer/reads.hpp"
 
-#include "reads.skel.h" // after reads.h
 #include "steer/lanes.h"
 #include "steer/loading.hpp"
 #include "steer/reads.h"
 #include "steer/table.hpp"
+#include "steer_reads.skel.h"
 
 #include <array>
 #include <cerrno>

@@ -6,7 +6,7 @@ import os
 import shutil
 import unittest
 
-from house import policy, python, report, run, wait_for
+from house import allowed, policy, python, report, run, wait_for
 from nets import Net
 from reloads_test import NGINX
 
@@ -56,6 +56,8 @@ NUMBER = 1500
 
 
 class Steered(Net):
+    local = all = 0  # of all connections
+
     def begin(self, workers=2, steer="auto", address="10.99.0.1"):
         nic = self.pair(queues=2)
         self.served = self.inside({"reconcile": "2s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core", steer=steer))
@@ -67,7 +69,9 @@ class Steered(Net):
         return self.served
 
     def load(self, number=NUMBER, address="10.99.0.1"):
-        return json.loads(self.far.run(*python(CLIENT, address, str(number), "x")))
+        seen = json.loads(self.far.run(*python(CLIENT, address, str(number), "x")))
+        self.local, self.all = self.local + seen["local"], self.all + sum(seen["workers"].values())
+        return seen
 
     def steered(self, listeners=2):
         """Clients come until the daemon steers so many listeners."""
@@ -85,7 +89,7 @@ class Steered(Net):
         inode = os.stat(f"/run/netns/{self.near.name}").st_ino
         return [link for link in json.loads(run("bpftool", "link", "show", "-j").text or "[]") if link.get("netns_ino") == inode]
 
-    def test_connections_go_to_the_worker_where_they_arrive_and_without_steering_they_do_not(self):
+    def test_connections_go_to_the_worker_where_they_arrive(self):
         self.begin()
         self.steered()
         seen = self.load()
@@ -94,13 +98,20 @@ class Steered(Net):
         self.assertGreaterEqual(self.share(seen), 97)
         explained = self.served.explain(str(self.server.pid))
         self.assertEqual([7001], [listener["port"] for listener in explained["listeners"]])
-        local = wait_for(lambda: self.served.policy("web").get("local"), "reads were counted")
-        report(f"measured: LOCAL is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the first ones included")
+        local = wait_for(lambda: (lambda now: now if now and now["samples"] > 0.98 * self.all else None)(self.served.policy("web").get("local")),
+                         "all reads were counted")
+        report(f"measured: LOCAL is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the witness has {100 * self.local / self.all:.1f} % of {self.all}")
+        self.assertAlmostEqual(self.local / self.all, local["same"]["cpu"], delta=0.02)
         self.served.remove("web")
         wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
+
+    def test_without_steering_half_of_the_connections_are_read_where_they_arrive(self):
+        self.begin(steer="none")
+        wait_for(lambda: allowed(self.server.pid) in ("0", "1"), "the workers are placed")
         seen = self.load()
         report(f"measured: {self.share(seen):.1f} % without steering")
         self.assertLess(self.share(seen), 80)
+        self.assertFalse(self.links())
 
     def test_nothing_is_left_after_kill_9_and_no_connection_is_lost(self):
         daemon = self.begin()
@@ -125,9 +136,11 @@ class Steered(Net):
 
     def test_a_single_listener_is_left_alone_and_that_is_said(self):
         daemon = self.begin(workers=1)
-        self.load(100)
-        wait_for(lambda: any(group["why"] == "the only listener of its address" for group in daemon.policy("web").get("steer", {}).get("left", [])),
-                 lambda: f"that is said: {daemon.policy('web')}")
+
+        def is_said():
+            self.load(20)
+            return any(group["why"] == "the only listener of its address" for group in daemon.policy("web").get("steer", {}).get("left", []))
+        wait_for(is_said, lambda: f"that is said: {daemon.policy('web')}")
 
     @unittest.skipUnless(shutil.which("nginx") or os.path.exists("/usr/sbin/nginx"), "no nginx")
     def test_nginx_reads_where_packets_arrive(self):
