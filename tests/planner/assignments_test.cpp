@@ -162,7 +162,7 @@ TEST(Assignments, AllDistributionsAreCountedTogether) {
     EXPECT_EQ(assign(assignments, {"p", 0, "eth0", DistributionId::Kind::lanes}, slots, task(3), {}), 0U)
         << "the lanes of an interface";
     EXPECT_EQ(assign(assignments, {"q", 0, ""}, slots, task(4), {}), 1U) << "another policy";
-    EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 0U) << "the same";
+    EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 1U) << "its own are spread first";
 }
 
 TEST(Assignments, AForgottenPolicyStartsAnewAndOthersGoOn) {
