@@ -27,7 +27,6 @@ constexpr std::array top_keys{
     Key{Level::top, "version", Type::version, {}, "1", "", "1", "The version of this language."},
     Key{Level::top, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "How often everything is looked at."},
     Key{Level::top, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "How often tasks may change places for a better balance; 0: never."},
-    Key{Level::top, "sampled_connections", Type::described, {}, "200", "a number from 0 to 200", "50", "How many connections of a policy are looked at each time, to see how local their reads are; 0: none."},
     Key{Level::top, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
 };
 constexpr std::array measure_keys{
@@ -122,11 +121,6 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
         [](std::string_view text) -> std::optional<seconds> {
             const auto value = duration_within(seconds(0), day)(text);
             return value && (value->count() == 0 || *value >= seconds(10)) ? value : std::nullopt;
-        });
-    set(fields, "sampled_connections", settings.sampled_connections, report,
-        [](std::string_view text) -> std::optional<std::size_t> {
-            const auto value = parse_number<std::size_t>(text);
-            return value && *value <= 200 ? value : std::nullopt;
         });
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }

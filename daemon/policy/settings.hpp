@@ -23,7 +23,6 @@ struct Settings {
     bool dry_run = false;
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     std::chrono::seconds redeal_interval{60};    ///< 10 s to 1 day; 0: tasks keep the slots they have
-    std::size_t sampled_connections = 200;       ///< of a policy, in each pass; 0 to 200
     struct Measure {
         std::chrono::seconds interval{0}; ///< 0: only on demand
         std::chrono::seconds duration{5}; ///< of one run, 1 s to 60 s
