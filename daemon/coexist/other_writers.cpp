@@ -76,9 +76,11 @@ std::vector<OtherWriter> OtherWriters::list() const {
         list.push_back(
             {"tuned", fmt::format("pid {}", found->second),
              "profiles with isolated_cores or irq settings move interrupts when they are applied"});
-    if (root_.sys().text("kernel/sched_ext/state") == "enabled")
-        list.push_back({"sched_ext", root_.sys().text("kernel/sched_ext/root/ops").value_or("a scheduler"),
-                        "this scheduler chooses the CPUs of tasks among those that their masks allow"});
+    if (trim_text(root_.sys().text("kernel/sched_ext/state").value_or("")) == "enabled")
+        list.push_back(
+            {"sched_ext",
+             std::string(trim_text(root_.sys().text("kernel/sched_ext/root/ops").value_or("a scheduler"))),
+             "this scheduler chooses the CPUs of tasks among those that their masks allow"});
     return list;
 }
 

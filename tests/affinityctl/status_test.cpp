@@ -249,22 +249,6 @@ TEST(Status, WhatCanNeverBeMovedIsANote) {
     EXPECT_TRUE(has(text, "  1/2  ")) << text;
 }
 
-TEST(Status, AWithdrawalIsToldThoughListenersOfAnotherAddressAreSteered) {
-    auto status = healthy();
-    status["policies"][0]["steer"] = {
-        {"listeners", 2},
-        {"left",
-         {{{"listeners", 3}, {"state", "left alone"}, {"why", "they are shared"}},
-          {{"listeners", 2}, {"state", "withdrawn"}, {"why", "one worker got too much"}}}}};
-    const auto text = shown(status);
-    EXPECT_TRUE(
-        has(text, "note: policy web: 2 listeners get the connections that arrive on the worker's lane"))
-        << text;
-    EXPECT_TRUE(
-        has(text, "note: policy web: 2 listeners are not steered for a while: one worker got too much"))
-        << text;
-}
-
 TEST(Status, NoLineIsWiderThanThePage) {
     auto status = healthy();
     for (int i = 0; i < 30; ++i) {

@@ -28,6 +28,7 @@ class OtherWritersTest : public testing::Test {
   protected:
     OtherWritersTest() {
         tree_.folder("proc");
+        tree_.folder("sys");
         tree_.folder("run/irqbalance");
         root_.emplace(host::Root::open(tree_.path()).value());
         start();

@@ -69,7 +69,7 @@ TEST_F(BackoffTest, AFightIsLeftAndTheRestsGrow) {
 TEST_F(BackoffTest, CorrectionsFarApartAreNoFight) {
     for (int i = 0; i < 100; ++i) {
         ASSERT_TRUE(correct(task)) << i;
-        now_ += 61s;
+        now_ += 11min;
     }
     EXPECT_FALSE(executor_.note(task));
 }

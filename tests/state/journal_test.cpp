@@ -450,9 +450,6 @@ TEST_F(JournalTest, WhatIsFoundToBeOursIsNoChangeThatIsUnderWay) {
     EXPECT_FALSE(journal.find(task)->before);
     journal = open();
     EXPECT_FALSE(journal.find(task)->before);
-    ASSERT_TRUE(journal.put(irq, {CpuSet::range(0, 3), CpuSet{1}, CpuSet{1}, "p"}));
-    std::filesystem::remove(tree_.path("undo.journal"));
-    EXPECT_TRUE(open().recall(irq, CpuSet{1}, CpuSet::range(0, 3))) << "noted as granted";
 }
 
 TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {

@@ -8,7 +8,6 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 namespace affinityd::state {
 namespace {
@@ -88,35 +87,6 @@ TEST(ThreadRecords, NamesAreCutAsTheKernelCutsThem) {
     ThreadRecords records;
     records.put({{1, 2}, 1, "kworker/0:1-events_power"}, {});
     EXPECT_EQ(std::get<TaskMask>(records.entry(0).subject).comm, "kworker/0:1-eve");
-}
-
-std::size_t bytes_in_use() {
-    const auto info = ::mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
-
-TEST(ThreadRecords, AThreadTakesMuchLessMemoryThanInVersion01) {
-    // Version 0.1: 256 bytes for each of 5,000 processes, 188 for each of 2,000 threads of one.
-    const auto bytes_each = [](bool one_process) {
-        constexpr int threads = 5000;
-        const auto before = bytes_in_use();
-        auto journal = *Journal::open("");
-        for (int i = 1; i <= threads; ++i) {
-            const TaskMask task{{i, 100}, one_process ? 1 : i, "worker"};
-            const CpuSet granted{static_cast<unsigned>(i % 32)};
-            EXPECT_TRUE(journal.remember(task, CpuSet::range(0, 63), granted, "web"));
-            EXPECT_TRUE(journal.confirm(task, granted));
-        }
-        return static_cast<double>(bytes_in_use() - before) / threads;
-    };
-    const double of_processes = bytes_each(false);
-    const double of_threads = bytes_each(true);
-    RecordProperty("bytes_of_a_process", std::to_string(of_processes));
-    RecordProperty("bytes_of_a_thread", std::to_string(of_threads));
-    std::printf("bytes of the journal in memory: %.0f for each process, %.0f for each thread of one\n",
-                of_processes, of_threads);
-    EXPECT_LT(of_processes, 190); // 13 of these say what was granted
-    EXPECT_LT(of_threads, 110);
 }
 
 double cpu_seconds() {
