@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/close_aside.hpp"
-#include "support/tcp_connection.hpp"
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -20,36 +18,7 @@ namespace {
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-TEST(CloseAsideTest, AConnectionThatLingersIsNotWaitedForAsLongAsItsOwnerLikes) {
-    const auto begun = steady_clock::now();
-    CloseAside aside;
-    test::TcpConnection connection;
-    connection.let_served_linger(600);
-    aside.close(std::move(connection.served));
-    EXPECT_LT(steady_clock::now() - begun, seconds(30)) << "nor does who closes it";
-    while (aside.waiting() > 0 && steady_clock::now() - begun < seconds(30))
-        ::usleep(10'000);
-    EXPECT_EQ(aside.waiting(), 0);
-}
-
-/// What was sent still arrives.
-TEST(CloseAsideTest, NothingOfItIsLost) {
-    CloseAside aside;
-    test::TcpConnection connection;
-    connection.let_served_linger(600);
-    aside.close(std::move(connection.served));
-    for (int i = 0; i < 3000 && aside.waiting() > 0; ++i)
-        ::usleep(10'000);
-    std::size_t got = 0;
-    std::array<char, 65536> bytes{};
-    ssize_t count = 0;
-    while ((count = ::recv(connection.client.get(), bytes.data(), bytes.size(), 0)) > 0)
-        got += static_cast<std::size_t>(count);
-    EXPECT_EQ(count, 0) << "it ends in order";
-    EXPECT_GT(got, 100'000U) << "more than fits into a few packets";
-}
-
-/// Somebody may send any number of them.
+/// A peer may send any number of them.
 TEST(CloseAsideTest, ThreadsCloseOneAfterAnother) {
     std::set<std::string> threads;
     CloseAside aside;
