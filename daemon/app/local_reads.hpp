@@ -30,7 +30,7 @@ class LocalReads {
   public:
     using Clock = std::chrono::steady_clock;
     static constexpr std::uint64_t most_samples = 1'000'000; ///< of a policy
-    static constexpr std::uint64_t enough = 20;         ///< before that nothing is said of a policy
+    static constexpr std::uint64_t enough = 20;              ///< before that nothing is said of a policy
     static constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 
     /// References must outlive it.

@@ -3,8 +3,8 @@
 
 #include "app/coexistence.hpp"
 #include "app/event_queue.hpp"
-#include "app/steering.hpp"
 #include "app/releases.hpp"
+#include "app/steering.hpp"
 #include "app/task_status.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"

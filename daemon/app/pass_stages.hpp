@@ -3,9 +3,9 @@
 
 #include "app/bookkeeping.hpp"
 #include "app/latency_source.hpp"
-#include "app/steering.hpp"
 #include "app/log.hpp"
 #include "app/sequence.hpp"
+#include "app/steering.hpp"
 #include "app/world.hpp"
 #include "inventory/fact_sources.hpp"
 #include "state/journal.hpp"

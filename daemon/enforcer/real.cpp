@@ -23,8 +23,7 @@ using planner::Action;
 
 class RealEnforcer final : public Enforcer {
   public:
-    explicit RealEnforcer(const host::Root& root)
-        : root_(root), tasks_(root), memory_(root) {}
+    explicit RealEnforcer(const host::Root& root) : root_(root), tasks_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);

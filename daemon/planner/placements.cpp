@@ -314,9 +314,9 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     for (const auto& resolved : run.result.policies)
         if (resolved.active) add_named_irqs(run, resolved);
     for (const auto& found : machine.label_findings)
-        run.result.problems.push_back(
-            {"", fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column), found.message,
-             found.hint});
+        run.result.problems.push_back({"",
+                                       fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column),
+                                       found.message, found.hint});
     tell_of_mixed(machine.topology, load, run.result);
     settle_shared_lines(machine, run.result);
     run.result.cores = core_loads(machine.topology, load.expected);

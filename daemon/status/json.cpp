@@ -274,9 +274,8 @@ json to_json(const TasksAtArrivals& tasks) {
 
 json to_json(const NotSteered& listeners) {
     return list_of(listeners, [](const auto& one) {
-        return json{{"listeners", one.second},
-                    {"state", "left alone"},
-                    {"why", planner::to_string(one.first)}};
+        return json{
+            {"listeners", one.second}, {"state", "left alone"}, {"why", planner::to_string(one.first)}};
     });
 }
 

@@ -104,7 +104,8 @@ struct PolicyStatus {
     Held held{};
     std::string note{}; ///< that it does not do what it says, and why; ""
     struct Packets {
-        std::optional<planner::ListenerPlan> steer{}; ///< no value: it does not steer, or nothing is known yet
+        std::optional<planner::ListenerPlan>
+            steer{};                        ///< no value: it does not steer, or nothing is known yet
         std::optional<LocalStatus> local{}; ///< no value: too few connections were seen
         TasksAtArrivals tasks{}; ///< none: it does not steer tasks, or none of their packets were seen
     };
@@ -259,9 +260,9 @@ struct ProcessExplanation {
             unsigned cpu = 0;
         };
         std::vector<Listener> listeners{};
-        NotSteered left{};          ///< of its policy; none if it has some
-        bool has_none = false;      ///< it has no TCP listener, and its policy steers them
-        std::string pinned{};       ///< that it is bound closely, and nothing brings its packets there; ""
+        NotSteered left{};     ///< of its policy; none if it has some
+        bool has_none = false; ///< it has no TCP listener, and its policy steers them
+        std::string pinned{};  ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

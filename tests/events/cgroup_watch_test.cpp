@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups out of files: cpusets that are written, and processes that are put into groups.
-#include "support/readable_log.hpp"
 #include "events/cgroup_watch.hpp"
+#include "support/readable_log.hpp"
 #include "support/tree.hpp"
 #include "turning.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUs and links that change, with the real kernel and in place of udev a program that sends what udev would.
 // In a network namespace and with a /run of its own, so that nothing else on the machine hears of it.
-#include "support/readable_log.hpp"
 #include "events/hardware_watch.hpp"
 #include "netdev/own_namespace.hpp"
+#include "support/readable_log.hpp"
 #include "turning.hpp"
 
 #include <array>

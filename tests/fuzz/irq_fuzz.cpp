@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes for parse_interrupts, a file of forms of labels, and classify: no crash, and results within their contracts.
+// Any bytes for parse_interrupts, a file of forms of labels, and classify: no crash, and results within their
+// contracts.
 #include "irq/classify.hpp"
 #include "irq/reader.hpp"
 #include "machine/labels.hpp"

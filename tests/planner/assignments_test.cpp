@@ -2,10 +2,10 @@
 #include "machines.hpp"
 #include "planner/assignments.hpp"
 
-#include <gtest/gtest.h>
-
 #include <set>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace affinityd::planner {
 namespace {

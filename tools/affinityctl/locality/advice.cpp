@@ -53,8 +53,7 @@ LocalityFacts facts_of(const locality::LocalityFigures& figures,
 }
 
 Advice advice_for(const LocalityFacts& facts) {
-    if (facts.reads + facts.unknown < fewest_reads)
-        return Advice::watch_longer;
+    if (facts.reads + facts.unknown < fewest_reads) return Advice::watch_longer;
     if (facts.cpus == 1) return Advice::one_cpu;
     if (facts.unknown > facts.reads) return Advice::not_known;
     if (facts.loopback * 2 > facts.reads) return Advice::loopback;

@@ -47,8 +47,7 @@ void LocalityWatch::run(milliseconds time, const std::function<bool(milliseconds
         members_.look(readers_, false);
         if (has_ended()) return;
         const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-        if (wait(std::clamp(between_looks, milliseconds(0), std::max(left, milliseconds(0)))))
-            return;
+        if (wait(std::clamp(between_looks, milliseconds(0), std::max(left, milliseconds(0))))) return;
     }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/event_wakes.hpp"
 
-#include "steer/loading.hpp"
-#include "steer/table.hpp"
 #include "affinityctl/sharers/bpf/wakes.h"
 #include "affinityctl/sharers/known_wakes.hpp"
 #include "affinityctl/sharers/percpu_distance.hpp"
+#include "steer/loading.hpp"
+#include "steer/table.hpp"
 #include "wakes.skel.h"
 
 #include <algorithm>
@@ -24,11 +24,11 @@
 namespace affinityctl {
 
 using affinityd::fail;
+using affinityd::Result;
+using affinityd::TaskId;
 using affinityd::steer::prepare_bpf;
 using affinityd::steer::read_table;
 using affinityd::steer::refused_bpf;
-using affinityd::Result;
-using affinityd::TaskId;
 
 namespace {
 

@@ -33,8 +33,7 @@ std::vector<std::string> row_of(const locality::WorkerFigures& worker, const std
 
 std::string workers_text(const LocalityReport& report, const Page& page) {
     const auto& workers = report.figures.workers;
-    Table table({"PROCESS", "PID", "READS", "CPU", "CORE", "LLC", "NODE",
-                 "CHANCE"});
+    Table table({"PROCESS", "PID", "READS", "CPU", "CORE", "LLC", "NODE", "CHANCE"});
     for (std::size_t i = 0; i < std::min(workers.size(), most_workers); ++i)
         table.add(row_of(workers[i], workers[i].name.empty() ? "-" : workers[i].name));
     if (workers.size() > most_workers) {
