@@ -34,9 +34,7 @@ std::filesystem::path folder_of(const std::string& path) {
     return folder.empty() ? "." : folder;
 }
 
-/// True for what somebody else has put into a folder that is open to all, such as /tmp: a link there may lead
-/// to any file. The kernel refuses it, too, unless it is told otherwise. Source:
-/// Documentation/admin-guide/sysctl/fs.rst, protected_symlinks, protected_fifos, protected_regular.
+/// True for a file that another user has put into a folder that is open to all, such as /tmp.
 bool is_laid_by_others(const std::string& path, const struct stat& entry) {
     constexpr mode_t open_to_all = S_ISVTX | S_IWOTH;
     struct stat folder {};
@@ -54,12 +52,6 @@ bool is_root() {
     if (::geteuid() != 0) return false;
     const auto map = read_file("/proc/self/uid_map");
     return !map || !*map || (*map)->find(" 4294967295") != std::string::npos;
-}
-
-/// Root follows no link that another user may lead anywhere. Who exchanges a folder for a link just then is
-/// not held off.
-Result<void> check_foreign_links(const std::string& path) {
-    return is_root() ? check_links(path) : Result<void>();
 }
 
 } // namespace
@@ -105,40 +97,21 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
     return fail("cannot write", path, code);
 }
 
-Result<void> write_file(const std::string& path, std::string_view text, unsigned mode) {
-    if (auto done = check_foreign_links(path); !done) return done;
+Result<void> check_replaceable(const std::string& path) {
+    if (is_root())
+        if (auto done = check_links(path); !done) return done;
     struct stat entry {};
-    const bool is_there = ::lstat(path.c_str(), &entry) == 0;
-    if (is_there && is_laid_by_others(path, entry)) return std::unexpected(laid_by_others(path));
-    // A link that is put there from here on is not followed.
-    const int no_link = is_there && S_ISLNK(entry.st_mode) ? 0 : O_NOFOLLOW;
-    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | no_link, mode));
-    const int code = file ? write_all(file.get(), text) : errno;
-    if (code != 0) return fail("cannot write", path, code);
-    return {};
-}
-
-Result<void> check_writable(const std::string& path) {
-    const auto answer = [&path](bool is_writable) -> Result<void> {
-        if (!is_writable) return fail("cannot write", path, errno);
-        return {};
-    };
-    if (auto done = check_foreign_links(path); !done) return done;
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) == 0 && is_laid_by_others(path, status))
-        return std::unexpected(laid_by_others(path));
-    if (::stat(path.c_str(), &status) != 0) {
-        if (errno != ENOENT) return answer(false);
-        std::error_code code;
-        const auto folder = folder_of(path);
-        const auto target = std::filesystem::read_symlink(path, code);
-        if (!code) return check_writable(folder / target); // it would be made where the link points to
-        return answer(::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0);
+    if (::lstat(path.c_str(), &entry) == 0) {
+        if (!S_ISREG(entry.st_mode)) return fail("not a regular file: refused", path);
+        if (is_laid_by_others(path, entry)) return std::unexpected(laid_by_others(path));
+    } else if (errno != ENOENT) {
+        return fail("cannot write", path, errno);
     }
-    // O_CREAT, as write_file has it: in /tmp the kernel refuses others' files only then.
-    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
-        return answer(static_cast<bool>(Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644))));
-    return answer(::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0);
+    const auto temporary = path + ".new";
+    if (::lstat(temporary.c_str(), &entry) == 0) return fail("is in the way: refused", temporary);
+    if (::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) != 0)
+        return fail("cannot write", path, errno);
+    return {};
 }
 
 Result<void> make_directories(const std::string& path, unsigned mode) {

@@ -26,14 +26,11 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 /// machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
-/// Writes it into what is there, as a shell's > does: links are followed, devices and FIFOs written to, and a
-/// file keeps its owner and mode. For files that users name; whoever reads meanwhile may see a part. EACCES:
-/// another user has put it into a folder that is open to all, such as /tmp.
-[[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text, unsigned mode = 0644);
-
-/// Why write_file could not write there as things are. The question changes nothing: of devices and FIFOs
-/// only the permission is looked at, since a few do something when they are opened.
-[[nodiscard]] Result<void> check_writable(const std::string& path);
+/// Why replace_file should not write there for a user who named the path: it is no regular file (a link, a
+/// device, a FIFO), another user has put it into a folder that is open to all, its folder cannot be written,
+/// a file has the temporary name, or root would follow another user's link on the way. The question changes
+/// nothing.
+[[nodiscard]] Result<void> check_replaceable(const std::string& path);
 
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);

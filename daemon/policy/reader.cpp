@@ -39,12 +39,12 @@ void about_file(const Document& document, Severity severity, std::string message
 /// The policy's name; no value if the file's name gives none (reported).
 std::optional<std::string> name_of(const Document& document, std::vector<Diagnostic>& out) {
     const auto file = file_name(document.path);
-    if (!file.ends_with(ending)) {
-        about_file(document, Severity::warning, "this file is not read: its name does not end in .yaml",
-                   "rename it", out);
-        return std::nullopt;
-    }
-    const auto name = file.substr(0, file.size() - ending.size());
+    const bool has_ending = file.ends_with(ending);
+    if (!has_ending && document.path != "-")
+        about_file(document, document.is_named ? Severity::note : Severity::warning,
+                   "the daemon does not read this file: its name does not end in .yaml", "rename it", out);
+    if (!has_ending && !document.is_named) return std::nullopt;
+    const auto name = has_ending ? file.substr(0, file.size() - ending.size()) : file;
     if (!name.empty() && name.size() <= 200 && std::ranges::all_of(name, is_name_byte))
         return std::string(name);
     about_file(document, Severity::error,

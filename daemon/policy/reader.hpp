@@ -15,6 +15,7 @@ struct Document {
     std::string path; ///< for messages; its last part without .yaml names the policy
     std::string text;
     std::string fault{}; ///< why it cannot be read or must not be; its text is empty then, and masks nothing
+    bool is_named = false; ///< a person named it: it is read whatever its ending; path "-" is standard input
 };
 
 /// The name that a file gives to its policy, good or not.

@@ -4,8 +4,6 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "host/file.hpp"
 
-#include <cstdio>
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,8 +35,8 @@ std::expected<void, CallError> check_picture(const Globals& globals, const std::
     if (globals.json && mixes(path))
         return std::unexpected(
             CallError{exit_usage, fmt::format("--json and --svg {} both write to standard output", path)});
-    if (path.empty() || path == "-") return {};
-    const auto checked = affinityd::host::check_writable(path);
+    if (path.empty() || is_standard_output(path)) return {};
+    const auto checked = affinityd::host::check_replaceable(path);
     if (!checked) return std::unexpected(CallError{exit_failure, checked.error().to_string()});
     return {};
 }
@@ -48,8 +46,8 @@ int write_picture(const std::string& path, const std::string& document) {
         fmt::print("{}", document);
         return exit_ok;
     }
-    std::fflush(stdout); // what is said already comes first, whoever reads the picture
-    const auto written = affinityd::host::write_file(path, document);
+    auto written = affinityd::host::check_replaceable(path);
+    if (written) written = affinityd::host::replace_file(path, document);
     return written ? exit_ok : complain(written.error());
 }
 

@@ -13,8 +13,8 @@ namespace affinityctl {
 /// goes, or cannot be written, which whoever measures first would be told for nothing.
 [[nodiscard]] std::expected<void, CallError> check_picture(const Globals& globals, const std::string& path);
 
-/// Writes an SVG document into a file, which may be a device, a FIFO or a link; "-" is standard output. The
-/// exit code; what went wrong is on standard error.
+/// Writes an SVG document: a new file beside `path`, which then takes its name; "-" is standard output. A
+/// path of something that is no regular file is refused. The exit code; the reason is on standard error.
 [[nodiscard]] int write_picture(const std::string& path, const std::string& document);
 
 } // namespace affinityctl
