@@ -41,7 +41,8 @@ void Floods::judge(int pid, Record& record, Clock::time_point now) {
 void Floods::mute(int pid, Record& record, Clock::time_point now) {
     if (muted_.size() >= most_muted) return;
     if (std::ranges::find(muted_, pid) == muted_.end()) muted_.push_back(pid);
-    const bool is_again = now - record.muted_until < longest_mute;
+    const bool is_again =
+        record.muted_for > Clock::duration::zero() && now - record.muted_until < longest_mute;
     record.muted_for = is_again ? std::min(record.muted_for * 2, longest_mute) : first_mute;
     record.muted_until = now + record.muted_for;
 }

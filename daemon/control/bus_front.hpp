@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "control/backlog.hpp"
 #include "control/command_runner.hpp"
 #include "control/manager_object.hpp"
 #include "control/polkit.hpp"
@@ -9,7 +8,6 @@
 #include "control/sender_users.hpp"
 #include "control/shared_answers.hpp"
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -23,20 +21,13 @@ namespace affinityd::control {
 /// changes something if polkit agrees.
 ///
 /// A message bus counts what a caller does not read as its sender's, and takes nothing more from a sender
-/// with too much of it. So what is told to each user is limited in bytes, and what the daemon itself asks of
-/// the bus goes over another connection than the answers.
+/// with too much of it. So what the daemon itself asks of the bus goes over another connection than the
+/// answers.
 class BusFront final : public Front {
   public:
     struct Limits {
-        double calls_per_second = 5;         ///< of one user, in the mean
-        double calls_at_once = 20;           ///< of one user
-        double bytes_per_second = 256 << 10; ///< told to one user, in the mean
-        double bytes_at_once = 16 << 20; ///< told to one user; a longer answer is told, but no other for long
-        std::size_t backlog = 16 << 20;  ///< bytes that the bus may leave with us
-        double refusals_per_second = 5;  ///< of one user; further calls are not answered at all
-        double refusals_at_once = 100;   ///< of one user
-        double others_per_second = 50;   ///< calls that sd-bus answers by itself, of all users
-        double others_at_once = 500;
+        double calls_per_second = 5; ///< of one user, in the mean
+        double calls_at_once = 20;   ///< of one user
         Polkit::Limits polkit{};
         std::function<bool(uid_t)> is_privileged = is_privileged_user;
     };
@@ -45,7 +36,7 @@ class BusFront final : public Front {
     BusFront(sd_event* event, CommandRunner& runner, Polkit::Connection connection, const Limits& limits);
 
     /// Serves a new connection: it gets the object. 0 or a negative errno value.
-    [[nodiscard]] int serve(sd_bus* bus);
+    [[nodiscard]] int serve(sd_bus* bus, std::shared_ptr<Outbox> outbox);
     void take(Request request) override;
     /// A connection has ended.
     void forget();
@@ -53,18 +44,13 @@ class BusFront final : public Front {
   private:
     void take_from(uid_t user, Request request);
     void read(uid_t user, Request request);
-    void refuse(uid_t user, Call& call);
-    static int on_message(sd_bus_message* message, void* userdata, sd_bus_error*);
 
     CommandRunner& runner_;
     Polkit::Connection connection_;
     std::function<bool(uid_t)> is_privileged_;
     SenderUsers users_;
-    RateLimit rate_, refusals_;
-    std::shared_ptr<RateLimit> told_; ///< bytes; shared with calls, which may end after this
-    TokenBucket others_;
-    std::size_t most_backlog_;
-    std::shared_ptr<Backlog> backlog_;
+    RateLimit rate_;
+    std::shared_ptr<Outbox> outbox_;
     Polkit polkit_;
     SharedAnswers answers_;
 };

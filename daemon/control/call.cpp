@@ -12,16 +12,12 @@ Call::~Call() {
         fail(SD_BUS_ERROR_NO_REPLY, "the daemon ended or gave the request up before it was answered");
 }
 
-bool Call::has_room() const {
-    return !backlog_ || backlog_->has_room(sd_bus_message_get_bus(message_.get()));
-}
-
 void Call::reply(const std::string& text) {
-    if (!has_room()) return fail_for_limits(*this, "earlier answers still wait to be read");
+    const Message message = std::move(message_);
+    const auto outbox = std::move(outbox_);
+    if (outbox && !outbox->has_room()) return;
     // D-Bus carries UTF-8 only, and the faults in these texts quote policy files, which are any bytes.
     const auto valid = valid_utf8(text);
-    if (share_ && !share_(valid.size())) return fail_for_limits(*this, told_enough);
-    const Message message = std::move(message_);
     sd_bus_message* raw = nullptr;
     int status = sd_bus_message_new_method_return(message.get(), &raw);
     const Message answer(raw);
@@ -31,7 +27,7 @@ void Call::reply(const std::string& text) {
     if (status < 0) return;
     std::ranges::copy(valid, space);
     sd_bus_send(nullptr, raw, nullptr);
-    if (backlog_) backlog_->add(valid.size());
+    if (outbox) outbox->sent(valid.size());
 }
 
 void Call::reply(const Result<std::string>& result) {
@@ -41,11 +37,10 @@ void Call::reply(const Result<std::string>& result) {
 
 void Call::fail(const char* name, const std::string& message) {
     const Message call = std::move(message_);
-    if (backlog_) {
-        if (!backlog_->has_room_for_refusals(sd_bus_message_get_bus(call.get()))) return;
-        backlog_->add(message.size());
-    }
+    const auto outbox = std::move(outbox_);
+    if (outbox && !outbox->has_room()) return;
     sd_bus_reply_method_errorf(call.get(), name, "%s", valid_utf8(message).c_str());
+    if (outbox) outbox->sent(message.size());
 }
 
 std::string Call::sender() const {

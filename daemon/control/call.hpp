@@ -2,19 +2,17 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "control/backlog.hpp"
 #include "control/handles.hpp"
+#include "control/outbox.hpp"
 
-#include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 
 namespace affinityd::control {
 
 /// A method call that has come in and is owed one reply, now or later. One that is destroyed without a reply
-/// gets an error, so that no caller waits in vain. A reply to a caller that has gone is lost without harm;
-/// one for which the connection has no room becomes LimitsExceeded.
+/// gets an error, so that no caller waits in vain. A reply to a caller that has gone is lost without harm,
+/// and one for which the connection has no room is dropped.
 class Call {
   public:
     explicit Call(sd_bus_message* message) : message_(sd_bus_message_ref(message)) {}
@@ -24,19 +22,15 @@ class Call {
     Call& operator=(const Call&) = delete;
     ~Call();
 
-    /// Counts what is sent in the backlog of the call's connection.
-    void count_in(std::shared_ptr<Backlog> backlog) { backlog_ = std::move(backlog); }
-    /// `share` is asked whether an answer of so many bytes may be sent, and counts it as sent if so. It may
-    /// be asked after the end of whoever gives it.
-    void limit_to(std::function<bool(std::size_t)> share) { share_ = std::move(share); }
-    [[nodiscard]] bool has_room() const;
+    /// Sends through the outbox of the call's connection.
+    void send_through(std::shared_ptr<Outbox> outbox) { outbox_ = std::move(outbox); }
+    /// False: a reply would be dropped, and need not be worked out.
+    [[nodiscard]] bool has_room() const { return !outbox_ || outbox_->has_room(); }
 
     void reply(const std::string& text);
     void reply(const Result<std::string>& result);
     /// `name` is a D-Bus error name.
     void fail(const char* name, const std::string& message);
-    /// Leaves the call without a reply: for floods, whose refusals would be a flood, too.
-    void ignore() { message_.reset(); }
 
     /// Valid until the reply.
     [[nodiscard]] sd_bus_message* message() const { return message_.get(); }
@@ -48,12 +42,8 @@ class Call {
 
   private:
     Message message_;
-    std::shared_ptr<Backlog> backlog_; ///< null: not counted
-    std::function<bool(std::size_t)> share_;
+    std::shared_ptr<Outbox> outbox_; ///< null: not counted
 };
-
-/// To users who were told more than their share.
-inline constexpr const char* told_enough = "too much was told to this user of late: try again in a minute";
 
 /// Replies to what asks too often or too much.
 void fail_for_limits(Call& call, const std::string& what);

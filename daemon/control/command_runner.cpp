@@ -6,9 +6,8 @@
 
 namespace affinityd::control {
 
-CommandRunner::CommandRunner(sd_event* event, app::Commands& commands, Measure measure,
-                             const SharedAnswers::Terms& answers)
-    : commands_(commands), measure_(std::move(measure)), answers_(event, answers) {}
+CommandRunner::CommandRunner(sd_event* event, app::Commands& commands, Measure measure)
+    : commands_(commands), measure_(std::move(measure)), answers_(event, {}) {}
 
 void CommandRunner::read(Method method, const std::string& argument, app::OwnedAnswer answer) {
     if (method == Method::get_status) return commands_.status(std::move(answer));

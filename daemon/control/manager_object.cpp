@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/manager_object.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <iterator>
-
 namespace affinityd::control {
 
 namespace {
@@ -50,21 +46,7 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_END,
 };
 
-bool is_method(const sd_bus_vtable& entry, const char* member) {
-    return entry.type == _SD_BUS_VTABLE_METHOD && std::strcmp(entry.x.method.member, member) == 0;
-}
-
 } // namespace
-
-bool reaches_front(sd_bus_message* call) {
-    const char* member = sd_bus_message_get_member(call);
-    const char* path = sd_bus_message_get_path(call);
-    if (member == nullptr || path == nullptr || std::strcmp(path, object_path) != 0 ||
-        sd_bus_message_is_method_call(call, interface_name, nullptr) <= 0)
-        return false;
-    const auto* entry = std::ranges::find_if(vtable, [&](const auto& one) { return is_method(one, member); });
-    return entry != std::end(vtable) && sd_bus_message_has_signature(call, entry->x.method.signature) > 0;
-}
 
 int add_manager_object(sd_bus* bus, Front& front) {
     return sd_bus_add_object_vtable(bus, nullptr, object_path, interface_name, vtable, &front);

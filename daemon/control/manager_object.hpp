@@ -4,7 +4,6 @@
 #include "control/request.hpp"
 
 struct sd_bus;
-struct sd_bus_message;
 
 namespace affinityd::control {
 
@@ -22,9 +21,5 @@ class Front {
 /// Adds the object /org/affinityd to a connection; 0 or a negative errno value. `front` must outlive the
 /// connection.
 int add_manager_object(sd_bus* bus, Front& front);
-
-/// True for a call that reaches the front. All others, such as Introspect or one with wrong arguments, the
-/// library answers by itself.
-[[nodiscard]] bool reaches_front(sd_bus_message* call);
 
 } // namespace affinityd::control

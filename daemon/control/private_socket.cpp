@@ -68,7 +68,8 @@ Result<std::unique_ptr<PrivateSocket>> PrivateSocket::start(sd_event* event, std
 
 PrivateSocket::PrivateSocket(sd_event* event, std::string path, CommandRunner& runner, Limits limits,
                              Fd socket)
-    : event_(event), path_(std::move(path)), runner_(runner), limits_(limits), socket_(std::move(socket)) {}
+    : event_(event), path_(std::move(path)), runner_(runner), limits_(limits), socket_(std::move(socket)),
+      unread_(std::make_shared<Outbox::Group>(limits.outbox)) {}
 
 PrivateSocket::~PrivateSocket() { ::unlink(path_.c_str()); }
 
@@ -86,9 +87,7 @@ void PrivateSocket::take(Request request) {
         return request.call.fail(SD_BUS_ERROR_ACCESS_DENIED, "this socket is root's");
     const auto* bus = sd_bus_message_get_bus(request.call.message());
     const auto peer = std::ranges::find(peers_, bus, [](const Peer& one) { return one.bus.get(); });
-    if (peer != peers_.end()) request.call.count_in(peer->backlog);
-    if (!request.call.has_room())
-        return fail_for_limits(request.call, "earlier answers still wait to be read");
+    if (peer != peers_.end()) request.call.send_through(peer->outbox);
     runner_.run(std::move(request));
 }
 
@@ -106,7 +105,7 @@ void PrivateSocket::admit(Fd connection) {
     auto& peer = peers_.emplace_back();
     peer.bus.reset(bus);
     peer.heard = Clock::now();
-    peer.backlog = std::make_shared<Backlog>(limits_.backlog);
+    peer.outbox = std::make_shared<Outbox>(event_, bus, unread_, [bus] { sd_bus_close(bus); });
     const int fd = connection.get();
     int status = sd_bus_set_fd(bus, fd, fd);
     if (status >= 0) static_cast<void>(connection.release()); // the bus's from here on
@@ -143,8 +142,7 @@ int PrivateSocket::on_message(sd_bus_message* message, void* userdata, sd_bus_er
     peer.heard = Clock::now();
     peer.is_authenticated = true;
     if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Connected") > 0) read_rest(peer);
-    // Nothing at all is answered to a peer that calls on and on and reads nothing.
-    return Backlog::is_swamped(peer.bus.get()) ? 1 : 0;
+    return peer.outbox->drops(message) ? 1 : 0;
 }
 
 /// sd-bus keeps calls that come in together with the end of the handshake, and waits for more before it looks
@@ -169,7 +167,7 @@ void PrivateSocket::make_room() {
     std::erase_if(peers_, [](const Peer& peer) { return sd_bus_is_open(peer.bus.get()) <= 0; });
     if (peers_.size() < limits_.peers) return;
     peers_.erase(std::ranges::min_element(peers_, {}, [](const Peer& peer) {
-        const bool is_owed = peer.backlog.use_count() > 1; // each call that is not answered yet has it, too
+        const bool is_owed = peer.outbox.use_count() > 1; // each call that is not answered yet has it, too
         return std::tuple(is_owed, peer.is_authenticated, peer.heard);
     }));
 }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "control/backlog.hpp"
 #include "control/command_runner.hpp"
 #include "control/handles.hpp"
 #include "control/manager_object.hpp"
+#include "control/outbox.hpp"
 #include "host/fd.hpp"
 
 #include <chrono>
@@ -23,8 +23,8 @@ class PrivateSocket final : public Front {
     struct Limits {
         std::size_t peers = 64;
         std::chrono::milliseconds authentication{
-            1000};                      ///< from the connection to the end of the D-Bus handshake
-        std::size_t backlog = 64 << 20; ///< bytes that a peer may leave unread
+            1000};                       ///< from the connection to the end of the D-Bus handshake
+        Outbox::Limits outbox{64 << 20}; ///< of all peers together
     };
     /// Binds and listens. `event` and `runner` must outlive this.
     static Result<std::unique_ptr<PrivateSocket>> start(sd_event* event, std::string path,
@@ -45,7 +45,7 @@ class PrivateSocket final : public Front {
         bool is_authenticated = false;
         Source deadline; ///< of the authentication
         Source rest;     ///< of what came in together with the end of the handshake
-        std::shared_ptr<Backlog> backlog{};
+        std::shared_ptr<Outbox> outbox{};
     };
     [[nodiscard]] int listen();
     void admit(host::Fd connection);
@@ -63,6 +63,7 @@ class PrivateSocket final : public Front {
     CommandRunner& runner_;
     Limits limits_;
     host::Fd socket_;
+    std::shared_ptr<Outbox::Group> unread_;
     std::list<Peer> peers_;
     Source accept_, end_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/server.hpp"
 
+#include <utility>
+
 namespace affinityd::control {
 
 std::string socket_path(const std::string& runtime_dir) { return runtime_dir + "/control"; }
@@ -16,13 +18,16 @@ Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string
     auto* front = &server->front_;
     const auto lost = [front] { front->forget(); };
     buses.answers.start(event, bus_name,
-                        {[front](sd_bus* bus) { return front->serve(bus); }, lost, std::move(note)});
+                        {[front](sd_bus* bus, std::shared_ptr<Outbox> outbox) {
+                             return front->serve(bus, std::move(outbox));
+                         },
+                         lost, std::move(note)});
     buses.calls.start(event, "", {{}, lost, {}}); // what there is to say of a bus, the first one says
     return server;
 }
 
 Server::Server(sd_event* event, app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)
-    : buses_(buses), runner_(event, commands, std::move(hooks.measure), limits.answers),
+    : buses_(buses), runner_(event, commands, std::move(hooks.measure)),
       front_(
           event, runner_, [&bus = buses.calls] { return bus.connection(); }, limits.bus) {}
 

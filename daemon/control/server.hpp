@@ -30,7 +30,6 @@ class Server {
     struct Limits {
         BusFront::Limits bus{};
         PrivateSocket::Limits socket{};
-        SharedAnswers::Terms answers = CommandRunner::terms; ///< for the privileged
     };
 
     /// The daemon's two connections to the message bus. Over `calls` it asks others, such as polkit; what

@@ -2,13 +2,11 @@
 #include "control/shared_answers.hpp"
 
 #include "base/clock.hpp"
-#include "control/rate_limit.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <deque>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace affinityd::control {
 
@@ -24,71 +22,48 @@ struct Waiting {
 using Value = std::shared_ptr<const Result<OwnedText>>;
 
 struct Question {
-    Value value;               ///< null: not there yet
-    Clock::time_point asked{}; ///< when it was begun to be worked out
+    Value value; ///< null: it is being worked out
     Clock::time_point expires{};
-    bool is_under_way = false;
-    std::deque<Waiting> waiting;
+    std::vector<Waiting> waiting;
 };
 
 void reply(Waiting& to, const Result<OwnedText>& value) {
-    if (value)
-        to.call.reply(to.user ? value->seen_by(*to.user) : value->full());
-    else
-        to.call.reply(std::unexpected(value.error()));
+    if (!value) return to.call.reply(std::unexpected(value.error()));
+    // Texts are long: none is made for a reply that would be dropped.
+    const bool has_room = to.call.has_room();
+    to.call.reply(!has_room ? std::string() : to.user ? value->seen_by(*to.user) : value->full());
 }
 
 } // namespace
 
 class SharedAnswers::State : public std::enable_shared_from_this<State> {
   public:
-    State(sd_event* event, const Terms& terms)
-        : event_(event), terms_(terms), budget_(terms.builds_per_second, terms.builds_at_once) {}
+    State(sd_event* event, std::chrono::milliseconds kept) : event_(event), kept_(kept) {}
 
     void ask(const std::string& key, const Build& build, std::optional<uid_t> user, Call call) {
-        const auto now = Clock::now();
-        drop_expired(now);
-        auto found = questions_.find(key);
-        if (found == questions_.end()) {
-            if (questions_.size() >= terms_.most_questions)
-                return fail_for_limits(call, "too many different questions at once");
-            found = questions_.try_emplace(key).first;
-        }
-        auto& question = found->second;
+        drop_expired();
+        const auto [found, is_new] = questions_.try_emplace(key);
         Waiting waiting{user, std::move(call)};
-        if (question.value) return reply(waiting, *question.value);
-        if (question.waiting.size() >= terms_.most_waiting)
-            return fail_for_limits(waiting.call, "too many callers wait for this answer");
-        if (!question.is_under_way && !budget_.take(now)) {
-            fail_for_limits(waiting.call, "too many different questions at once");
-            questions_.erase(found);
-            return;
-        }
-        question.waiting.push_back(std::move(waiting));
-        if (!std::exchange(question.is_under_way, true)) begin(key, question, build, now);
+        if (found->second.value) return reply(waiting, *found->second.value);
+        found->second.waiting.push_back(std::move(waiting));
+        if (!is_new) return;
+        build([ticket = Ticket(weak_from_this(), key)](Result<OwnedText> result) mutable {
+            ticket.finish(std::move(result));
+        });
     }
 
     /// No value: the question was given up without an answer.
     void finish(const std::string& key, std::optional<Result<OwnedText>> result) {
-        const auto found = questions_.find(key);
-        if (found == questions_.end()) return;
-        auto& question = found->second;
-        question.is_under_way = false;
-        if (!result) {
-            questions_.erase(found); // and tells those who wait
-            return;
-        }
-        const auto now = Clock::now();
-        question.value = std::make_shared<const Result<OwnedText>>(std::move(*result));
-        question.expires = now + use_of(question, now);
-        for (auto& waiting : question.waiting)
-            due_.emplace_back(std::move(waiting), question.value);
-        question.waiting.clear();
+        auto question = questions_.extract(key);
+        if (!question || !result) return; // which tells those who wait
+        const auto value = std::make_shared<const Result<OwnedText>>(std::move(*result));
+        for (auto& waiting : question.mapped().waiting)
+            due_.emplace_back(std::move(waiting), value);
         arm_delivery();
-        if (question.expires <= now)
-            questions_.erase(found);
-        else
-            arm_cleaning(question.expires - now);
+        if (kept_ <= kept_.zero()) return;
+        question.mapped() = {value, Clock::now() + kept_, {}};
+        questions_.insert(std::move(question));
+        arm_cleaning();
     }
 
   private:
@@ -107,28 +82,14 @@ class SharedAnswers::State : public std::enable_shared_from_this<State> {
         std::string key;
     };
 
-    void begin(const std::string& key, Question& question, const Build& build, Clock::time_point now) {
-        question.asked = now;
-        build([ticket = Ticket(weak_from_this(), key)](Result<OwnedText> result) mutable {
-            ticket.finish(std::move(result));
-        });
-    }
-
-    [[nodiscard]] Clock::duration use_of(const Question& question, Clock::time_point now) const {
-        const auto& value = *question.value;
-        if ((value ? value->size() : 0) < terms_.least_bytes) return {};
-        return std::clamp<Clock::duration>((now - question.asked) * terms_.share, terms_.shortest_use,
-                                           terms_.longest_use);
-    }
-
-    void drop_expired(Clock::time_point now) {
+    void drop_expired() {
+        const auto now = Clock::now();
         std::erase_if(questions_,
                       [&](const auto& entry) { return entry.second.value && entry.second.expires <= now; });
     }
 
     /// Replies go out one in a turn of the loop: each may be long.
     void arm_delivery() {
-        if (due_.empty()) return;
         sd_event_source* source = nullptr;
         if (sd_event_add_defer(event_, &source, on_delivery, this) < 0) return due_.clear();
         delivery_.reset(source);
@@ -145,37 +106,28 @@ class SharedAnswers::State : public std::enable_shared_from_this<State> {
         return 0;
     }
 
-    /// Answers may be long, so none is kept for longer than it is used.
-    void arm_cleaning(Clock::duration after) {
+    /// The last answer that comes arms it last, so none stays when nothing is asked any more.
+    void arm_cleaning() {
         sd_event_source* source = nullptr;
-        const auto wait = std::chrono::ceil<std::chrono::microseconds>(after);
-        if (sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(wait), 0, on_cleaning,
-                                       this) < 0)
-            return;
-        cleaning_.reset(source);
+        if (sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(kept_), 0, on_cleaning,
+                                       this) >= 0)
+            cleaning_.reset(source);
     }
 
     static int on_cleaning(sd_event_source*, std::uint64_t, void* userdata) {
-        auto& self = *static_cast<State*>(userdata);
-        const auto now = Clock::now();
-        self.drop_expired(now);
-        Clock::duration next = Clock::duration::max();
-        for (const auto& [key, question] : self.questions_)
-            if (question.value) next = std::min(next, question.expires - now);
-        if (next != Clock::duration::max()) self.arm_cleaning(next);
+        static_cast<State*>(userdata)->drop_expired();
         return 0;
     }
 
     sd_event* event_;
-    Terms terms_;
+    std::chrono::milliseconds kept_;
     std::unordered_map<std::string, Question> questions_;
     std::deque<std::pair<Waiting, Value>> due_;
-    TokenBucket budget_;
     Source delivery_, cleaning_;
 };
 
-SharedAnswers::SharedAnswers(sd_event* event, const Terms& terms)
-    : state_(std::make_shared<State>(event, terms)) {}
+SharedAnswers::SharedAnswers(sd_event* event, std::chrono::milliseconds kept)
+    : state_(std::make_shared<State>(event, kept)) {}
 SharedAnswers::~SharedAnswers() = default;
 
 void SharedAnswers::ask(const std::string& key, const Build& build, std::optional<uid_t> user, Call call) {

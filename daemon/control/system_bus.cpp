@@ -23,8 +23,7 @@ std::string text_of(int code) { return std::generic_category().message(code); }
 
 } // namespace
 
-SystemBus::SystemBus(Open open, std::chrono::milliseconds standstill)
-    : open_(std::move(open)), standstill_(standstill, [this] { begin_anew(); }) {}
+SystemBus::SystemBus(Open open, Outbox::Limits limits) : open_(std::move(open)), limits_(limits) {}
 
 SystemBus::~SystemBus() = default;
 
@@ -63,12 +62,14 @@ int SystemBus::prepare(Bus bus) {
     int status = sd_bus_add_filter(bus.get(), &slot, on_message, this);
     if (status < 0) return status;
     Slot filter(slot);
-    if (hooks_.prepare) status = hooks_.prepare(bus.get());
+    auto outbox = std::make_shared<Outbox>(event_, bus.get(), std::make_shared<Outbox::Group>(limits_),
+                                           [this] { begin_anew(); });
+    if (hooks_.prepare) status = hooks_.prepare(bus.get(), outbox);
     if (status >= 0) status = sd_bus_attach_event(bus.get(), event_, SD_EVENT_PRIORITY_NORMAL);
     Slot joining;
     if (status >= 0) status = join(bus.get(), joining);
     if (status < 0) return status;
-    link_ = {std::move(bus), std::move(filter), std::move(joining), true};
+    link_ = {std::move(bus), std::move(outbox), std::move(filter), std::move(joining), true};
     return 0;
 }
 
@@ -112,13 +113,9 @@ void SystemBus::tell_of_name(sd_bus_message* reply) const {
 /// calls.
 int SystemBus::on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
     auto& self = *static_cast<SystemBus*>(userdata);
-    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0) {
-        // Whatever is sent follows something that has arrived; an answer that comes late is looked at later.
-        self.standstill_.look_soon(self.event_, sd_bus_message_get_bus(message));
-        return 0;
-    }
+    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0)
+        return self.link_.outbox->drops(message) ? 1 : 0;
     self.link_.is_up = false;
-    self.standstill_.stop();
     self.try_again(ECONNRESET);
     return 0;
 }
@@ -143,7 +140,6 @@ void SystemBus::stop() {
 }
 
 void SystemBus::disconnect() {
-    standstill_.stop();
     const Link link = std::exchange(link_, {});
     if (link.bus && hooks_.lost) hooks_.lost();
 }
@@ -158,7 +154,7 @@ int SystemBus::on_timer(sd_event_source*, std::uint64_t, void* userdata) {
 /// Breaks the connection, so that it ends as any other does and sd-bus fails the calls that are under way.
 void SystemBus::begin_anew() {
     if (!std::exchange(is_absence_noted_, true))
-        note("the system bus takes no more answers, as somebody does not read theirs: connecting anew");
+        note("the system bus takes no more answers: connecting anew");
     is_replacing_ = true;
     ::shutdown(sd_bus_get_fd(link_.bus.get()), SHUT_RDWR);
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "control/handles.hpp"
-#include "control/standstill.hpp"
+#include "control/outbox.hpp"
 
 #include <chrono>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace affinityd::control {
@@ -19,9 +20,7 @@ class SystemBus {
     /// Opens a connection; the error is an errno value. Must not wait: calls are queued until the bus
     /// answers.
     using Open = std::function<std::expected<Bus, int>()>;
-    /// `standstill`: for how long messages may wait until the bus takes them.
-    explicit SystemBus(Open open = open_system,
-                       std::chrono::milliseconds standstill = std::chrono::seconds(5));
+    explicit SystemBus(Open open = open_system, Outbox::Limits limits = {16 << 20});
     SystemBus(const SystemBus&) = delete;
     SystemBus& operator=(const SystemBus&) = delete;
     ~SystemBus();
@@ -29,7 +28,7 @@ class SystemBus {
     struct Hooks {
         /// Prepares each new connection before messages arrive on it, such as with objects; 0 or a negative
         /// errno value.
-        std::function<int(sd_bus*)> prepare;
+        std::function<int(sd_bus*, std::shared_ptr<Outbox>)> prepare;
         /// A connection has ended; what was asked over it is answered no more.
         std::function<void()> lost;
         /// One sentence for the log, when the name is taken, lost, or cannot be had.
@@ -51,6 +50,7 @@ class SystemBus {
   private:
     struct Link {
         Bus bus;
+        std::shared_ptr<Outbox> outbox;
         Slot filter, joining;
         bool is_up = false;
     };
@@ -72,7 +72,7 @@ class SystemBus {
     std::string name_;
     sd_event* event_ = nullptr;
     Link link_;
-    Standstill standstill_;
+    Outbox::Limits limits_;
     Source timer_, end_;
     std::chrono::seconds pause_{1};
     bool is_replacing_ = false;     ///< a connection of ours that the bus may not have seen end

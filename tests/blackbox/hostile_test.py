@@ -4,10 +4,13 @@ all the time."""
 import contextlib
 import os
 import pathlib
+import re
+import socket
+import struct
 import threading
 import time
 
-from house import House, policy, wait_for
+from house import House, policy, read, report, wait_for
 from nets import Net
 
 WEB = policy("web", cpus="0", bind="set", settle=0)
@@ -123,3 +126,50 @@ class Containers(Net):
         with again_and_again(lambda: self.near.run("sh", "-c", foreign), 0.3), again_and_again(come_and_go, 0.02):
             wait_for(lambda: "fought over" in {queue["state"] for queue in daemon.status()["queues"]},
                      lambda: f"the fight is noticed: {[queue['state'] for queue in daemon.status()['queues']]}")
+
+
+class Callers(House):
+    """Programs of root that call over the private socket, and read nothing."""
+    ALONE = True
+    PEERS, CALLS = 40, 300
+
+    @staticmethod
+    def call(serial):
+        """A call of GetStatus as the bytes of a message."""
+        fields = b""
+        for code, kind, text in ((1, b"o", b"/org/affinityd"), (2, b"s", b"org.affinityd.Manager1"), (3, b"s", b"GetStatus")):
+            fields += bytes(-len(fields) % 8) + bytes([code, 1]) + kind + b"\0" + struct.pack("<I", len(text)) + text + b"\0"
+        return b"l\1\0\1" + struct.pack("<III", 0, serial, len(fields)) + fields + bytes(-len(fields) % 8)
+
+    def peer(self, daemon):
+        made = socket.socket(socket.AF_UNIX)
+        self.stack.callback(made.close)
+        made.connect(str(daemon.folder / "run/control"))
+        made.sendall(b"\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n" + b"".join(map(self.call, range(1, self.CALLS + 1))))
+        return made
+
+    @staticmethod
+    def is_closed(peer):
+        """The daemon has let it go: what is sent arrives nowhere."""
+        try:
+            peer.send(b"l", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    def test_who_read_nothing_take_little_memory_and_are_let_go(self):
+        daemon = self.daemon({"reconcile": "1h"}, **{f"p{number}": policy(f"p{number}", cpus="0", description="x" * 2000) for number in range(300)})
+        size = len(daemon.ctl("status", "--json").out)
+        peers = [self.peer(daemon) for _ in range(self.PEERS)]
+
+        def memory():
+            return int(re.search(r"VmRSS:\s+(\d+)", read(f"/proc/{daemon.process.pid}/status"))[1]) / 1024
+        most, end = 0, time.monotonic() + 10
+        while time.monotonic() < end:
+            self.assertTrue(daemon.status()["policies"])
+            most = max(most, memory())
+            self.assertLess(most, 200, f"MiB, with answers of {size} bytes")
+        report(f"{self.PEERS} peers that leave answers of {size} bytes unread: {most:.0f} MiB")
+        wait_for(lambda: all(map(self.is_closed, peers)), lambda: f"all are closed: {sum(map(self.is_closed, peers))} are")

@@ -27,7 +27,7 @@ class BusTest : public testing::Test {
     }
 
     void serve() {
-        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); }, standstill_);
+        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); }, outbox_);
         calls_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         auto started = Server::start(event_, tree_.path(), commands_,
                                      {[](app::Answer answer, app::Until) { answer(""); },
@@ -68,7 +68,7 @@ class BusTest : public testing::Test {
     FakeCommands commands_;
     Server::Limits limits_;
     std::vector<std::string> notes_;
-    std::chrono::milliseconds standstill_ = std::chrono::seconds(5);
+    Outbox::Limits outbox_{16 << 20};
     std::unique_ptr<SystemBus> bus_, calls_;
     std::unique_ptr<Server> server_;
 };

@@ -103,6 +103,22 @@ TEST_F(SystemBusTest, AnAnswerThatIsGivenUpIsAnErrorAndTheNextCallAsksAgain) {
     EXPECT_EQ(again->text, "{}");
 }
 
+TEST_F(SystemBusTest, AnAnswerThatWasBegunBeforeAChangeIsNotForThePrivilegedWhoAskAfterIt) {
+    limits_.bus.is_privileged = is_privileged_user;
+    commands_.is_slow = true;
+    start();
+    BusCaller caller(messages_, event_);
+    const auto before = caller.call("GetStatus");
+    ASSERT_TRUE(run_until([&] { return commands_.kept.size() == 1; }));
+    ASSERT_TRUE(answered(caller.call("Reload")));
+    const auto after = caller.call("GetStatus");
+    ASSERT_TRUE(run_until([&] { return commands_.kept.size() == 2; }));
+    commands_.kept[0](OwnedText("a"));
+    commands_.kept[1](OwnedText("b"));
+    ASSERT_TRUE(answered(before) && answered(after));
+    EXPECT_EQ(before->text + after->text, "ab");
+}
+
 TEST_F(SystemBusTest, AUserWhoCallsTooOftenIsRefusedOnAllHisConnections) {
     limits_.bus.calls_per_second = 0.001;
     limits_.bus.calls_at_once = 3;
@@ -120,19 +136,6 @@ TEST_F(SystemBusTest, AUserWhoCallsTooOftenIsRefusedOnAllHisConnections) {
         EXPECT_EQ(reply->error, SD_BUS_ERROR_LIMITS_EXCEEDED);
     }
     EXPECT_FALSE(was_asked("explain 10"));
-}
-
-TEST_F(SystemBusTest, TooManyDifferentQuestionsAreRefused) {
-    limits_.bus.calls_at_once = 1000;
-    commands_.is_slow = true;
-    start();
-    BusCaller caller(messages_, event_);
-    std::vector<std::shared_ptr<Reply>> replies;
-    for (int i = 0; i < 100; ++i)
-        replies.push_back(caller.call("Explain", std::to_string(i).c_str()));
-    ASSERT_TRUE(answered(replies.back()));
-    EXPECT_EQ(replies.back()->error, SD_BUS_ERROR_LIMITS_EXCEEDED);
-    EXPECT_LE(commands_.kept.size(), 64U);
 }
 
 TEST_F(SystemBusTest, AnArgumentOfAnyLengthIsNotKept) {

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <tuple>
 #include <vector>
 
@@ -330,44 +329,6 @@ TEST_F(ControlTest, ACallThatComesTogetherWithTheEndOfTheHandshakeIsAnswered) {
     EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); })) << "nothing else is sent";
     EXPECT_EQ(commands_.asked, std::vector<std::string>{"status"});
     ::close(fd);
-}
-
-TEST_F(ControlTest, APeerThatReadsNothingIsToldABoundedAmount) {
-    commands_.answer = std::string(1U << 20, 'x');
-    server_.reset();
-    Server::Limits limits;
-    limits.socket.backlog = 4 << 20;
-    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
-    ASSERT_TRUE(again) << again.error().to_string();
-    server_ = std::move(*again);
-    const auto memory = [] {
-        std::ifstream file("/proc/self/statm");
-        std::size_t all = 0, resident = 0;
-        file >> all >> resident;
-        return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    };
-    const auto before = memory();
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sd_bus* bus = connect_bus(socket_path(tree_.path()));
-        if (bus == nullptr) ::_exit(1);
-        for (int i = 0; i < 100; ++i) {
-            sd_bus_message* message = nullptr;
-            std::uint64_t cookie = 0; // without one no answer is wanted
-            if (make_call(bus, &message, "GetStatus", "", "", "org.affinityd.Manager1") < 0 ||
-                sd_bus_send(bus, message, &cookie) < 0)
-                ::_exit(1);
-        }
-        sd_bus_flush(bus);
-        ::pause();
-    }
-    EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); }));
-    settle();
-    EXPECT_LT(memory(), before + (40U << 20)) << "a hundred megabytes were asked for";
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    EXPECT_EQ(call("Explain", "s", "1").text.size(), commands_.answer.size()) << "others are served";
 }
 
 TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {

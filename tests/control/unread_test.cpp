@@ -19,7 +19,6 @@ class UnreadTest : public BusTest {
                             "<limit name=\"max_replies_per_connection\">50000</limit>");
         auto& limits = limits_.bus;
         limits.calls_per_second = limits.calls_at_once = 1e9;
-        limits.bytes_per_second = limits.bytes_at_once = 1e12;
         commands_.answer = std::string(200'000, 'x');
     }
     /// Somebody asks often, and reads nothing, until the bus takes nothing more from the daemon.
@@ -52,7 +51,7 @@ class UnreadTest : public BusTest {
 };
 
 TEST_F(UnreadTest, WhoDoesNotReadDoesNotCutTheDaemonOffFromPolkit) {
-    standstill_ = std::chrono::minutes(10);
+    outbox_.patience = std::chrono::minutes(10);
     start();
     FakePolkit polkit(messages_, event_);
     const auto blocker = block();
@@ -65,7 +64,7 @@ TEST_F(UnreadTest, WhoDoesNotReadDoesNotCutTheDaemonOffFromPolkit) {
 }
 
 TEST_F(UnreadTest, AConnectionThatTheBusTakesNothingFromIsReplaced) {
-    standstill_ = std::chrono::milliseconds(500);
+    outbox_.patience = std::chrono::milliseconds(500);
     start();
     const auto blocker = block();
     ASSERT_TRUE(run_until([&] { return noted("the system bus takes no more answers"); }));
@@ -81,7 +80,7 @@ TEST_F(UnreadTest, AConnectionThatTheBusTakesNothingFromIsReplaced) {
 }
 
 TEST_F(UnreadTest, AConnectionWhoseMessagesAreTakenIsKept) {
-    standstill_ = std::chrono::milliseconds(100);
+    outbox_.patience = std::chrono::milliseconds(100);
     start();
     BusCaller caller(messages_, event_);
     for (int i = 0; i < 40; ++i) {
@@ -94,9 +93,9 @@ TEST_F(UnreadTest, AConnectionWhoseMessagesAreTakenIsKept) {
 }
 
 TEST_F(UnreadTest, WhatIsLeftUnreadTakesABoundedPartOfMemory) {
-    standstill_ = std::chrono::minutes(10);
+    outbox_.patience = std::chrono::minutes(10);
     commands_.answer = std::string(1U << 20, 'x');
-    limits_.bus.backlog = 4 << 20;
+    outbox_.bytes = 4 << 20;
     start();
     const auto blocker = block();
     const auto before = memory();
@@ -106,60 +105,6 @@ TEST_F(UnreadTest, WhatIsLeftUnreadTakesABoundedPartOfMemory) {
     }
     // The sanitizers keep what was freed for a while.
     EXPECT_LT(memory(), before + (128U << 20)) << "four hundred megabytes were asked for";
-}
-
-TEST_F(UnreadTest, WhatIsToldToAUserIsLimitedInBytes) {
-    limits_.bus.bytes_per_second = 1;
-    limits_.bus.bytes_at_once = 500'000;
-    start();
-    BusCaller one(messages_, event_), another(messages_, event_);
-    for (int i = 0; i < 3; ++i) {
-        const auto reply = (i == 1 ? another : one).call("GetStatus");
-        ASSERT_TRUE(answered(reply));
-        EXPECT_EQ(reply->text.size(), commands_.answer.size()) << reply->message;
-    }
-    commands_.asked.clear();
-    const auto refused = another.call("GetPlan");
-    ASSERT_TRUE(answered(refused));
-    EXPECT_EQ(refused->error, SD_BUS_ERROR_LIMITS_EXCEEDED);
-    EXPECT_FALSE(was_asked("plan")) << "what is not told is not worked out";
-}
-
-TEST_F(UnreadTest, ThoseWhoWaitForOneAnswerHaveTheSameLimit) {
-    limits_.bus.bytes_per_second = 1;
-    limits_.bus.bytes_at_once = 500'000;
-    commands_.is_slow = true;
-    start();
-    BusCaller caller(messages_, event_);
-    std::vector<std::shared_ptr<Reply>> replies;
-    for (int i = 0; i < 10; ++i)
-        replies.push_back(caller.call("GetStatus"));
-    ASSERT_TRUE(run_until([&] { return !commands_.kept.empty(); }));
-    run_for(std::chrono::milliseconds(200));
-    commands_.kept.front()(OwnedText(commands_.answer));
-    for (const auto& reply : replies)
-        ASSERT_TRUE(answered(reply));
-    EXPECT_EQ(std::ranges::count(replies, std::string(), &Reply::error), 3);
-}
-
-TEST_F(UnreadTest, FloodsAreNotAnsweredWithAFloodOfRefusals) {
-    limits_.bus.calls_per_second = limits_.bus.refusals_per_second = 0.001;
-    limits_.bus.calls_at_once = 1;
-    limits_.bus.refusals_at_once = 10;
-    limits_.bus.others_per_second = 0.001;
-    limits_.bus.others_at_once = 10;
-    commands_.answer = "{}";
-    start();
-    BusCaller caller(messages_, event_);
-    ASSERT_TRUE(answered(caller.call("GetStatus")));
-    std::vector<std::shared_ptr<Reply>> replies;
-    for (int i = 0; i < 100; ++i)
-        replies.push_back(caller.call("GetStatus")); // beyond the rate
-    for (int i = 0; i < 100; ++i)
-        replies.push_back(caller.call("Destroy")); // sd-bus knows by itself that there is no such method
-    run_for(std::chrono::milliseconds(1000));
-    EXPECT_EQ(std::ranges::count(replies, SD_BUS_ERROR_LIMITS_EXCEEDED, &Reply::error), 10);
-    EXPECT_EQ(std::ranges::count(replies, SD_BUS_ERROR_UNKNOWN_METHOD, &Reply::error), 10);
 }
 
 } // namespace
