@@ -98,8 +98,8 @@ std::pair<unsigned, unsigned> Assignments::peers(const SlotRequest& request, uns
 std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     auto& table = tables_[number];
     if (const auto* company = request.company) {
-        const auto number = companies_.find(company->id).value_or(Companies::none);
-        return companies_.best(number, request.slots, load_, company->closeness,
+        const auto known = companies_.find(company->id).value_or(Companies::none);
+        return companies_.best(known, request.slots, load_, company->closeness,
                                company->has_our_mask ? &request.present : nullptr);
     }
     static const CpuLoad::Around none;

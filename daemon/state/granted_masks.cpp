@@ -27,12 +27,14 @@ std::vector<std::uint64_t> hashes_of(const machine::Subject& subject, const mach
     return hashes;
 }
 
-bool is_task(const machine::Subject& subject) { return std::holds_alternative<machine::TaskMask>(subject); }
+bool is_of_task(const machine::Subject& subject) {
+    return std::holds_alternative<machine::TaskMask>(subject);
+}
 
 } // namespace
 
 void GrantedMasks::note(const machine::Subject& subject, const machine::Setting& setting) {
-    auto& [young, old] = is_task(subject) ? tasks_ : queues_;
+    auto& [young, old] = is_of_task(subject) ? tasks_ : queues_;
     for (const auto hash : hashes_of(subject, setting)) {
         if (young.size() >= most / 2) old = std::exchange(young, {});
         young.insert(hash);
@@ -40,14 +42,14 @@ void GrantedMasks::note(const machine::Subject& subject, const machine::Setting&
 }
 
 bool GrantedMasks::contains(const machine::Subject& subject, const machine::Setting& setting) const {
-    const auto& [young, old] = is_task(subject) ? tasks_ : queues_;
+    const auto& [young, old] = is_of_task(subject) ? tasks_ : queues_;
     if (young.empty() && old.empty()) return false;
     return std::ranges::any_of(hashes_of(subject, setting),
                                [&](auto hash) { return young.contains(hash) || old.contains(hash); });
 }
 
 void GrantedMasks::forget(const machine::Subject& subject, const machine::Setting& setting) {
-    auto& [young, old] = is_task(subject) ? tasks_ : queues_;
+    auto& [young, old] = is_of_task(subject) ? tasks_ : queues_;
     for (const auto hash : hashes_of(subject, setting)) {
         young.erase(hash);
         old.erase(hash);

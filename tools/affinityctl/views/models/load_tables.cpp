@@ -35,7 +35,7 @@ std::string change_text(const measure::Comparison& change, bool is_first) {
     return is_first ? "-" : describe(change);
 }
 
-std::string rate_text(const Rate& rate) {
+std::string rate_cell(const Rate& rate) {
     if (rate.interval) return interval_text(rate.interval, 1, 0);
     return rate.mean ? fmt::format("{:.0f}", *rate.mean) : "-";
 }
@@ -103,8 +103,8 @@ std::string rate_table(const WorkView& view, const std::vector<std::string>& lab
     const Row heading{"SWITCHES/S", "MIGRATIONS/S", "RETRANSMITS/S", "INTERRUPTS/S", "IPIS/S", "NET_RX/S"};
     return table_of(view, labels, page, heading, [](const ModelSummary& model, bool) {
         const auto& rates = model.per_second;
-        return Row{rate_text(rates.switches),   rate_text(rates.migrations), rate_text(rates.retransmits),
-                   rate_text(rates.interrupts), rate_text(rates.ipis),       rate_text(rates.net_rx)};
+        return Row{rate_cell(rates.switches),   rate_cell(rates.migrations), rate_cell(rates.retransmits),
+                   rate_cell(rates.interrupts), rate_cell(rates.ipis),       rate_cell(rates.net_rx)};
     });
 }
 
