@@ -37,6 +37,7 @@ def records(daemon, kind="ttcp"):
 
 
 class Runs(House):
+    PLAIN = True  # it starts affinity-ttcp of its own build
     def measured(self, **measure):
         """The record of a run that a daemon with these settings makes."""
         self.running = self.daemon({"measure": measure})
@@ -145,6 +146,7 @@ class Runs(House):
 
 
 class Links(Net):
+    PLAIN = True  # it starts affinity-ttcp of its own build
     def test_an_interface_that_is_unplugged_meanwhile(self):
         nic = self.pair()
         daemon = self.inside({"measure": {"duration": "60s", "target": "10.99.0.2:5001"}})
@@ -159,6 +161,7 @@ class Links(Net):
 
 
 class History(House):
+    PLAIN = True  # it starts affinity-ttcp of its own build
     def test_a_damaged_one_is_set_aside(self):
         daemon = self.daemon({"measure": {"duration": "1s", "bytes": "1M"}}, start=False)
         (daemon.folder / "state").mkdir()
@@ -191,6 +194,7 @@ class History(House):
 
 class Cost(House):
     """CPU time for each byte of a policy's traffic, from what the kernel counts anyway."""
+    PLAIN = True  # it starts affinity-ttcp of its own build
 
     ALONE = True
 

@@ -45,6 +45,7 @@ def found_pairs(answer):
 
 
 class Sharers(House):
+    PLAIN = True  # no daemon takes part
     def setUp(self):
         super().setUp()
         if not is_bpf_allowed():
