@@ -18,7 +18,7 @@ inline constexpr std::string_view none_given_mark = "no mask that was given is l
 /// Each file begins with a line that names the boot, with a checksum: a change before the machine was started
 /// anew is not in force any more.
 inline constexpr std::string_view header_begin = "of boot ";
-/// That line, with its line end, of this boot; "": it has no id.
+/// The line of this boot, with its line end; "": the boot has no id.
 [[nodiscard]] std::string header();
 [[nodiscard]] std::string header_of(std::string_view boot_id);
 

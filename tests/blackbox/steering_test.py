@@ -97,13 +97,13 @@ class Steered(Net):
         self.steered()
         seen = self.load()
         self.assertEqual(0, seen["lost"])
-        report(f"measured: {self.share(seen):.1f} % of {NUMBER} connections were read where they arrive, steered")
+        report(f"{self.share(seen):.1f} % of {NUMBER} connections were read where they arrive, steered")
         self.assertGreaterEqual(self.share(seen), 97)
         explained = self.served.explain(str(self.server.pid))
         self.assertEqual([7001], [listener["port"] for listener in explained["listeners"]])
         local = wait_for(lambda: (lambda now: now if now and now["samples"] > 0.98 * self.all else None)(self.served.policy("web").get("local")),
                          "all reads were counted")
-        report(f"measured: LOCAL is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the witness has {100 * self.local / self.all:.1f} % of {self.all}")
+        report(f"LOCAL is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the witness has {100 * self.local / self.all:.1f} % of {self.all}")
         self.assertAlmostEqual(self.local / self.all, local["same"]["cpu"], delta=0.02)
         self.served.remove("web")
         wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
@@ -112,7 +112,7 @@ class Steered(Net):
         self.begin(steer="none")
         wait_for(lambda: {allowed(pid) for pid in (self.server.pid, *children(self.server.pid))} == {"0", "1"}, "the workers are placed")
         seen = self.load()
-        report(f"measured: {self.share(seen):.1f} % without steering")
+        report(f"{self.share(seen):.1f} % without steering")
         self.assertLess(self.share(seen), 80)
         self.assertFalse(self.links())
 
@@ -126,7 +126,7 @@ class Steered(Net):
             wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
             daemon.start()
         seen = json.loads(client.process.communicate(timeout=300)[0])
-        report(f"measured: {seen['lost']} of 4000 connections lost over 3 kill -9, {self.share(seen):.1f} % local meanwhile")
+        report(f"{seen['lost']} of 4000 connections lost over 3 kill -9, {self.share(seen):.1f} % local meanwhile")
         self.assertEqual(0, seen["lost"])
 
     def test_a_more_specific_listener_gets_all_of_its_connections(self):
@@ -165,7 +165,7 @@ class Steered(Net):
         wait_for(is_steered, lambda: f"listeners are steered: {daemon.policy('web')} {daemon.problems()}")
         load(6000)
         local = wait_for(lambda: (lambda now: now if now and now["samples"] > 6000 else None)(daemon.policy("web").get("local")), "reads were counted")
-        report(f"measured: LOCAL of nginx is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the first ones included")
+        report(f"LOCAL of nginx is {100 * local['same']['cpu']:.1f} % of {local['samples']} reads, the first ones included")
         self.assertGreaterEqual(local["same"]["cpu"], 0.9)
 
 
