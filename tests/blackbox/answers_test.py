@@ -136,9 +136,9 @@ class Verbs(House):
             with self.subTest(said):
                 if self.running.process is None:
                     self.running.start()
+                self.running.ctl("reload")
                 caller = self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", "measure", stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True)
-                self.running.ctl("reload")
                 wait_for(lambda: children(self.running.process.pid), "it measures")
                 end()
                 self.assertIn(said, caller.process.communicate(timeout=60)[0])
