@@ -1,69 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupts of network interfaces on recorded machines: which of them carry data, where these go, and what is told of those that nobody
-knows. Cases that users reported lie in shared/data/cases (AFFINITYD_TEST_DATA names its parent folder)."""
-import os
-import pathlib
+knows."""
 import random
-import tarfile
 
 from house import House, affinityctl, allowed, cpus, document, measured, policy, report, wait_for
 from machines import OnMachine
 from nets import Net
-from recorded import Recorded
-
-DATA = pathlib.Path(os.environ.get("AFFINITYD_TEST_DATA", pathlib.Path(__file__).resolve().parents[3] / "shared/data"))
-
-# Case -> ({interrupt: CPUs that plan gives it}, {interface: [CPUs of tx-0, tx-1, ...]}, words of its problems).
-CASES = {
-    "atlantic-one-label-for-all": ({150: "0", 151: "1", 152: "2", 153: "3", 154: "0", 155: "1", 156: "2"}, {"enp4s0": ["0", "1", "2", "3"]}, []),
-    "labels-cxgb4-queues-left-out": ({42: "0", 43: "1", 44: "2", 45: "3"}, {"enp65s0f4": ["0", "1", "2", "3"]}, []),
-    "labels-hinic-all-on-one-cpu": ({42: "0", 43: "1", 44: "2", 45: "3", 46: "0", 47: "1", 48: "2", 49: "3"}, {"enp65s0": ["0", "1", "2", "3"]}, []),
-    "labels-ionic-all-on-one-cpu": ({41: "0", 42: "1", 43: "2", 44: "3"}, {"enp65s0": ["0", "1", "2", "3"]}, []),
-    "mlx5-sub-function": ({41: "0", 42: "1", 43: "2", 44: "3", 46: "4", 47: "5", 48: "6"},
-                          {"enp65s0f0np0": ["0", "1", "2", "3"], "enp65s0f0s88": ["4", "5", "6"]}, ["enp65s0f0s88", "sub-function"]),
-    "no-interrupt-known-am65-cpsw": ({40: "0", 41: "0", 42: "1", 43: "2"}, {"eth0": ["0,3", "1", "2", "0,3", "1", "2", "0,3", "1"]}, []),
-    "no-interrupt-known-ravb": ({13: "0", 14: "1", 15: "0", 16: "1"}, {"eth0": ["0", "1"]}, []),
-}
+from recorded import Planned, Recorded
 
 # printf formats of drivers that do not exist: for interface, number and PCI function.
 FORMATS = ["{i}.zq{n}", "zz_{n}:{i}", "{i}/channel/{n}", "vec{n}_{i}_rxtx", "zdrv-{p}-{n}", "{i}~r{n}", "fastnic{n}@{p}", "{i} [ring {n}]", "{i}+{n}",
            "q-{n}-of-{i}", "eth-{p}.{n}", "{i}.rx.{n}", "ZNIC {n} {i}", "{i}_chan{n}", "zen{n}", "{i}=cmpl{n}", "znic-cq-{p}-{n}", "{i}|{n}", "cq{n}",
            "{i}:vector{n}", "the same for all"]
-
-
-class Planned(House):
-    def plan(self, root, *files):
-        """({interrupt: CPUs}, {interface: [CPUs of tx-0, ...]}, problems) of a plan; an interrupt twice is a failure."""
-        answer = affinityctl("--root", root, "--json", "plan", *files, code=None).json
-        irqs, maps = {}, {}
-        for action in answer["actions"]:
-            if action["kind"] == "irq":
-                self.assertNotIn(action["irq"], irqs, "planned twice")
-                irqs[action["irq"]] = action["to"]
-            elif action["queue"].startswith("tx-"):
-                maps.setdefault(action["nic"], []).append(action["to"])
-        return irqs, maps, [f"{problem['subject']}: {problem['message']}" for problem in answer["problems"]]
-
-    def irq_policy(self, nic="eth0", **keys):
-        file = self.bin / "nic.yaml"
-        file.write_text(document(version=1, affinity="irq", nics=[nic], **keys), encoding="utf-8")
-        return file
-
-
-class Cases(Planned):
-    def each_has_its_expected_plan(self):
-        for name, (irqs, maps, words) in CASES.items():
-            with self.subTest(name):
-                root = self.bin / name
-                with tarfile.open(DATA / "cases" / name / "root.tar.gz") as archive:
-                    archive.extractall(root, filter="data")
-                found = self.plan(root, DATA / "cases" / name / "policy.yaml")
-                self.assertEqual((irqs, maps), found[:2])
-                self.assertEqual(bool(words), bool(found[2]), found[2])
-                self.assertTrue(all(word in found[2][0] for word in words), found[2])
-
-    if (DATA / "cases").is_dir():
-        test_each_has_its_expected_plan = each_has_its_expected_plan
 
 
 class UnknownLabels(Planned):

@@ -9,6 +9,8 @@
 import os
 import pathlib
 
+from house import House, affinityctl, document
+
 
 def numbers(cpus):
     """{0, 1, 2, 5} as "0-2,5"."""
@@ -170,3 +172,22 @@ class Recorded:
         self.put(f"proc/{pid}/cpuset", cgroup)
         (self.root / f"proc/{pid}/exe").symlink_to(exe or f"/usr/bin/{name}")
         return pid
+
+
+class Planned(House):
+    def plan(self, root, *files):
+        """({interrupt: CPUs}, {interface: [CPUs of tx-0, ...]}, problems) of a plan; an interrupt twice is a failure."""
+        answer = affinityctl("--root", root, "--json", "plan", *files, code=None).json
+        irqs, maps = {}, {}
+        for action in answer["actions"]:
+            if action["kind"] == "irq":
+                self.assertNotIn(action["irq"], irqs, "planned twice")
+                irqs[action["irq"]] = action["to"]
+            elif "queue" in action and action["queue"].startswith("tx-"):
+                maps.setdefault(action["nic"], []).append(action["to"])
+        return irqs, maps, [f"{problem['subject']}: {problem['message']}" for problem in answer["problems"]]
+
+    def irq_policy(self, nic="eth0", **keys):
+        file = self.bin / "nic.yaml"
+        file.write_text(document(version=1, affinity="irq", nics=[nic], **keys), encoding="utf-8")
+        return file
