@@ -4,9 +4,10 @@ times ends, one of single stories."""
 import contextlib
 import os
 import random
+import signal
 import time
 
-from house import House, allowed, cpus, policy, set_mask, threads, wait_for
+from house import House, allowed, cpus, policy, report, set_mask, threads, wait_for
 
 ALL = ",".join(map(str, sorted(os.sched_getaffinity(0))))
 
@@ -126,14 +127,16 @@ class Stories(House):
 
 class Chaos(House):
     ALONE = True
+    KILLS = int(os.environ.get("AFFINITYD_KILLS", "25"))
 
     def test_kills_at_random_moments_leave_no_wrong_mask(self):
-        """Programs begin, have children and end, and the daemon is killed at any moment; then it runs once more and stops."""
+        """Programs begin, have children and end, some while no daemon runs, and the daemon is killed at any moment; then it runs once more and
+        stops. AFFINITYD_KILLS: how many kills."""
         seed = random.randrange(10**6)
         dice = random.Random(seed)
         affinityd = self.daemon(web=policy("web", cpus="1", bind="set"), all=policy("all", spread="cpu", bind="set"))
-        own = {}
-        for _ in range(25):
+        own, orphans = {}, {}
+        for _ in range(self.KILLS):
             for stem, first in (("web", None), ("all", "0")):
                 if dice.random() < 0.5:
                     own[self.program(stem, first_mask=first)] = first or ALL
@@ -142,14 +145,23 @@ class Chaos(House):
                     dice.choice((program.thread, program.fork, lambda program=program: program.spawn("/bin/sleep", "600")))()
             time.sleep(dice.random() * 0.05)
             affinityd.kill()
+            if dice.random() < 0.2 or len(own) > 20:
+                parent = dice.choice(list(own))
+                parent.process.kill()
+                parent.process.wait()
+                orphans |= dict.fromkeys(parent.born, own.pop(parent))
+            while len(orphans) > 100:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(orphans.popitem()[0], signal.SIGKILL)
             affinityd.start()
         affinityd.stop()
-        wrong = []
-        for program, original in own.items():
-            for pid in (program.pid, *program.born):
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                    for tid in os.listdir(f"/proc/{pid}/task"):
-                        now = allowed(pid, tid)
-                        if cpus(now) != cpus(original):
-                            wrong.append((pid, tid, now, original))
+        left = orphans | {pid: original for program, original in own.items() for pid in (program.pid, *program.born)}
+        looked, wrong = 0, []
+        for pid, original in left.items():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for tid in os.listdir(f"/proc/{pid}/task"):
+                    looked += 1
+                    if cpus(allowed(pid, tid)) != cpus(original):
+                        wrong.append((pid, tid, allowed(pid, tid), original, "orphan" if pid in orphans else ""))
+        report(f"wrong masks after {self.KILLS} kills: {len(wrong)} of {looked}")
         self.assertEqual([], wrong, f"with seed {seed}")
