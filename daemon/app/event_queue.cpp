@@ -12,9 +12,13 @@ using host::ProcEvent;
 using Kind = TaskNews::Kind;
 
 constexpr std::size_t most_news = 32; // of one process; more: it is looked at as a whole
-constexpr std::size_t most_events_of_user = 4096, most_events = 16'384;
-constexpr std::size_t crowd = 64;    // of one user
+constexpr std::size_t most_waiting = 16'384;
 constexpr std::size_t most_due = 64; // that begin to wait at once, because their time has come
+constexpr std::chrono::microseconds cost_of_event{2}; // to take it from the kernel
+constexpr std::uint64_t many_events = 5000; // of a process between two passes: not worth listening to
+constexpr std::size_t most_muted = 16, most_floods = 64;
+constexpr std::chrono::seconds listed{3};         // after the last event that was left to a pass
+constexpr std::chrono::seconds between_passes{2}; // while processes are left to them
 
 Kind kind_of(const ProcEvent& event) {
     if (event.kind == ProcEvent::Kind::exit) return Kind::gone;
@@ -77,169 +81,122 @@ void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
 
 } // namespace
 
-std::size_t EventQueue::waiting_of(uid_t user) const {
-    const auto of = waiting_.find(user);
-    return of == waiting_.end() ? 0 : of->second.size();
-}
-
-uid_t EventQueue::owner_of(int pid, const Asked& asked) const {
-    return asked.owner(pid, [this](uid_t one) { return waiting_of(one) >= crowd; });
-}
-
-/// Of a process that does not wait yet; null: too many do. A busy server starts thousands of programs that no
-/// policy wants: to ask whose each is takes a seventh of the time that it costs.
-ProcessNews* EventQueue::begin(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    if (empty() && floods_.note_newcomer(event.pid)) return &first_.emplace(ProcessNews{.pid = event.pid});
-    if (first_) join_others(asked);
-    return entry_of(event.pid, owner_of(event.pid, asked), now);
-}
-
-/// The one that waited alone does so no more: it takes turns as all do.
-void EventQueue::join_others(const Asked& asked) {
-    const int pid = first_->pid;
-    auto& entry = entries_.try_emplace(pid).first->second;
-    entry.news = *std::exchange(first_, std::nullopt);
-    entry.user = owner_of(pid, asked);
-    queue(pid, entry.user);
-}
-
-ProcessNews* EventQueue::entry_of(int pid, uid_t user, Clock::time_point now) {
-    if (entries_.size() >= most_events || waiting_of(user) >= most_events_of_user) return nullptr;
-    auto& entry = entries_.try_emplace(pid).first->second;
-    entry.user = user;
-    entry.news.pid = pid;
-    floods_.count(pid, user, now);
-    admit(pid, entry, now);
-    return &entry.news;
-}
-
-void EventQueue::admit(int pid, Entry& entry, Clock::time_point now) {
-    const auto due = floods_.next_look(pid, now);
-    entry.is_held = due > now;
-    if (entry.is_held)
-        held_.emplace(due, pid);
-    else
-        queue(pid, entry.user);
-}
-
-void EventQueue::queue(int pid, uid_t user) {
-    auto& waiting = waiting_[user];
-    if (waiting.empty()) turns_.push_back(user);
-    waiting.push_back(pid);
-}
-
-/// What is known of a process that waits; null: it does not.
-ProcessNews* EventQueue::find(int pid) {
-    if (first_ && first_->pid == pid) return &*first_;
-    const auto found = entries_.find(pid);
-    return found == entries_.end() ? nullptr : &found->second.news;
-}
-
-/// Of a process that waits already.
-ProcessNews* EventQueue::count(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    if (first_ && first_->pid == event.pid) {
-        if (is_end(event)) return &*first_;
-        join_others(asked);
+ProcessNews* EventQueue::find_or_add(int pid, uid_t person, Clock::time_point now) {
+    if (const auto found = entries_.find(pid); found != entries_.end()) return &found->second;
+    if (budget_.is_spent(person, now) || entries_.size() >= most_waiting) {
+        leave(pid, person, now);
+        return nullptr;
     }
-    auto& entry = entries_.at(event.pid);
-    floods_.count(event.pid, entry.user, now);
-    return &entry.news;
+    auto& news = entries_.try_emplace(pid).first->second;
+    news.pid = pid;
+    news.person = person;
+    waiting_.push_back(pid);
+    return &news;
+}
+
+void EventQueue::leave(int pid, uid_t person, Clock::time_point now) {
+    left_out_ = true;
+    if (left_.size() >= most_waiting) return;
+    const auto [found, is_new] = left_.try_emplace(pid, Left{person, 0});
+    count_left(pid, found->second, now);
+}
+
+void EventQueue::count_left(int pid, Left& left, Clock::time_point now) {
+    budget_.charge(left.person, cost_of_event, now);
+    if (++left.events == many_events && muted_.size() < most_muted)
+        muted_.insert(std::ranges::lower_bound(muted_, pid), pid);
+    if (floods_.size() >= most_floods && !floods_.contains(left.person)) return;
+    auto& flood = floods_[left.person];
+    if (now - flood.last > listed) flood = {.begun = now};
+    flood.last = now;
+    ++flood.events;
+    if (left.events < flood.most) return;
+    flood.most = left.events;
+    flood.pid = pid;
+}
+
+/// True for an event of a process that is left to the next pass.
+bool EventQueue::goes_on_leaving(const ProcEvent& event, Clock::time_point now) {
+    if (left_.empty()) return false;
+    const auto found = left_.find(event.pid);
+    if (found == left_.end()) return false;
+    count_left(event.pid, found->second, now);
+    if (is_end(event)) left_.erase(found); // the number may be another process's soon
+    return true;
+}
+
+void EventQueue::begin_pass() {
+    left_.clear();
+    muted_.clear();
+    left_out_ = false;
+    for (auto& [person, flood] : floods_)
+        flood.most = 0;
 }
 
 void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
     const auto kind = kind_of(event);
     const bool is_child = event.kind == ProcEvent::Kind::fork && !event.is_thread();
+    const auto waits = [this](int pid) { return entries_.contains(pid) || left_.contains(pid); };
     // A parent that waits may be one that a policy wants.
-    if (is_child && !asked.is_known(event.parent_pid) && find(event.parent_pid) == nullptr) {
+    if (is_child && !asked.is_known(event.parent_pid) && !waits(event.parent_pid)) {
+        if (!asked.all_children) return;
         // So far it is what its parent is.
-        if (asked.all_children) later_.begin_series(event.pid, owner_of(event.pid, asked), now);
-        return;
+        const auto person = asked.person(event.pid);
+        if (budget_.is_spent(person, now)) return leave(event.pid, person, now);
+        budget_.charge(person, cost_of_event, now);
+        return later_.begin_series(event.pid, person, now);
     }
-    // Of a process under policy, other threads may go on: who handles the event finds out.
+    // Of a process under policy, other threads may go on: the handling of the event finds out.
     if (is_end(event) && !asked.is_known(event.pid)) later_.forget(event.pid);
-    auto* news = find(event.pid);
-    // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
-    if (kind != Kind::process && news == nullptr && !asked.is_known(event.pid)) {
-        if (is_end(event)) floods_.forget(event.pid);
-        return;
-    }
-    news = news == nullptr ? begin(event, asked, now) : count(event, asked, now);
-    if (news == nullptr) {
-        left_out_ = true;
-        return;
-    }
+    if (goes_on_leaving(event, now)) return;
+    const auto found = entries_.find(event.pid);
+    // Of a process that no policy wants, threads are of no interest; it is read as a whole if it waits.
+    if (kind != Kind::process && found == entries_.end() && !asked.is_known(event.pid)) return;
+    auto* news =
+        found != entries_.end() ? &found->second : find_or_add(event.pid, asked.person(event.pid), now);
+    if (news == nullptr) return;
+    budget_.charge(news->person, cost_of_event, now);
     news->has_changed |= kind == Kind::process;
     news->is_executed |= event.kind == ProcEvent::Kind::exec;
     if (is_child && !news->creator) news->creator = event.parent_pid;
     add_news(*news, kind, event);
-    if (is_end(event)) end(event.pid);
-}
-
-/// There will be no more of it: it waits for no pause.
-void EventQueue::end(int pid) {
-    floods_.forget(pid);
-    const auto found = entries_.find(pid);
-    if (found != entries_.end() && std::exchange(found->second.is_held, false)) // held_ finds it moved
-        queue(pid, found->second.user);
 }
 
 void EventQueue::release_due(Clock::time_point now) {
-    while (!held_.empty() && held_.begin()->first <= now) {
-        const int pid = held_.begin()->second;
-        held_.erase(held_.begin());
-        const auto found = entries_.find(pid);
-        if (found != entries_.end() && std::exchange(found->second.is_held, false))
-            queue(pid, found->second.user);
-    }
     for (std::size_t i = 0; i < most_due && later_.next_due() <= now; ++i) {
         const auto due = later_.take_due(now);
         if (!due) return;
-        auto* news = find(due->pid);
-        if (news == nullptr) news = entry_of(due->pid, due->user, now);
-        // One for which there is no room is found by a pass.
-        if (news != nullptr) add_process(*news);
+        if (left_.contains(due->pid)) continue;
+        if (auto* news = find_or_add(due->pid, due->user, now)) add_process(*news);
     }
 }
 
 std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
     release_due(now);
-    uid_t user = 0; // which all have that are muted
-    auto news = first_ ? std::exchange(first_, std::nullopt) : take_turn(user);
-    if (!news || floods_.empty()) return news;
-    floods_.looked(news->pid, now);
-    if (floods_.is_muted(news->pid, now)) look_again(news->pid, user, now);
-    return news;
+    while (!waiting_.empty()) {
+        auto node = entries_.extract(waiting_.front());
+        waiting_.pop_front();
+        auto& news = node.mapped();
+        if (!budget_.is_spent(news.person, now)) return std::move(news);
+        leave(news.pid, news.person, now);
+    }
+    return std::nullopt;
 }
 
-std::optional<ProcessNews> EventQueue::take_turn(uid_t& user) {
-    if (turns_.empty()) return std::nullopt;
-    user = turns_.front();
-    turns_.pop_front();
-    const auto of = waiting_.find(user);
-    const int pid = of->second.front();
-    of->second.pop_front();
-    if (of->second.empty())
-        waiting_.erase(of);
-    else
-        turns_.push_back(user);
-    const auto found = entries_.find(pid);
-    auto news = std::move(found->second.news);
-    entries_.erase(found);
-    return news;
-}
-
-/// What it does is not heard of: it is looked at as if it had done something.
-void EventQueue::look_again(int pid, uid_t user, Clock::time_point now) {
-    auto& entry = entries_.try_emplace(pid).first->second;
-    entry.user = user;
-    entry.news = {.pid = pid, .is_whole = true};
-    admit(pid, entry, now);
-}
-
-EventQueue::Clock::time_point EventQueue::next_due() const {
-    auto due = later_.next_due();
-    if (floods_.mutes()) due = std::min(due, floods_.next_change());
-    return held_.empty() ? due : std::min(due, held_.begin()->first);
+std::vector<status::FloodStatus> EventQueue::floods(Clock::time_point now) const {
+    std::vector<status::FloodStatus> listed_floods;
+    for (const auto& [person, flood] : floods_) {
+        if (now - flood.last > listed) continue;
+        const auto seconds = std::max(std::chrono::duration<double>(flood.last - flood.begun).count(), 1.0);
+        listed_floods.push_back(
+            {.pid = flood.pid,
+             .uid = person,
+             .events_a_minute = static_cast<std::uint64_t>(static_cast<double>(flood.events) / seconds * 60),
+             .pause = between_passes,
+             .is_muted = std::ranges::binary_search(muted_, flood.pid)});
+    }
+    std::ranges::sort(listed_floods, std::ranges::greater(), &status::FloodStatus::events_a_minute);
+    return listed_floods;
 }
 
 } // namespace affinityd::app

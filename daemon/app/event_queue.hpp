@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/floods.hpp"
+#include "app/budget.hpp"
 #include "app/later_looks.hpp"
 #include "host/proc_event.hpp"
+#include "status/status.hpp"
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -38,6 +37,7 @@ struct TaskNews {
 /// What is to be done about one process, in this order.
 struct ProcessNews {
     int pid = 0;
+    uid_t person = 0;      ///< pays for it
     bool is_whole = false; ///< the whole process is to be looked at first; most make no other news
     std::vector<TaskNews> news{};
     std::optional<int> creator; ///< the process that forked it, if that is why it is looked at
@@ -45,34 +45,38 @@ struct ProcessNews {
     bool is_executed = false;   ///< it runs another program
 };
 
-/// Process events that wait to be handled. Those of one process are one entry, however many they are; users
-/// have their turns one after the other, so that nobody waits behind another user's many processes; who
-/// floods is looked at with pauses. Bounded: 4,096 processes of a user wait, 16,384 in all.
+/// Process events that wait to be handled, in the order in which they came; those of one process are one
+/// entry. Processes of a person whose budget is spent are left to the next pass, with all that happens to
+/// them until then. Bounded: 16,384 processes wait, 16,384 are left.
 class EventQueue {
   public:
-    using Clock = Floods::Clock;
+    using Clock = Budget::Clock;
 
     struct Asked {
         std::function<bool(int pid)>
             is_known; ///< a process under policy: births and ends of its threads matter
         /// Children matter, whoever made them: some policy asks for what they may do without an event.
         bool all_children = false;
-        /// Whose process it is; asked once for each that waits beside others. `crowded`: many of that user
-        /// wait.
-        std::function<uid_t(int pid, const std::function<bool(uid_t)>& crowded)> owner;
+        std::function<uid_t(int pid)> person; ///< pays for the process
     };
     void add(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
-    /// The next process whose turn it is; no value: nobody's is.
+    /// The next process; no value: none waits.
     [[nodiscard]] std::optional<ProcessNews> next(Clock::time_point now);
-    [[nodiscard]] bool empty() const {
-        return turns_.empty() && !first_;
-    } ///< but for those that wait for the end of a pause
+    [[nodiscard]] bool empty() const { return waiting_.empty(); }
     /// When next() may have another answer without another event; max(): never.
-    [[nodiscard]] Clock::time_point next_due() const;
-    /// True once after events had to be left out: everything is to be looked at.
+    [[nodiscard]] Clock::time_point next_due() const { return later_.next_due(); }
+    /// The process is left to the next pass.
+    void leave(int pid, uid_t person, Clock::time_point now);
+    /// True once after processes were left: a pass is to come.
     [[nodiscard]] bool take_left_out() { return std::exchange(left_out_, false); }
-    [[nodiscard]] Floods& floods() { return floods_; }
-    [[nodiscard]] const Floods& floods() const { return floods_; }
+    /// A pass begins, which looks at everything.
+    void begin_pass();
+    /// Processes left to the pass that make more events than are worth listening to. Ascending, at most 16.
+    [[nodiscard]] const std::vector<int>& muted() const { return muted_; }
+    /// The persons whose processes were left to passes in the last seconds, each with the process that made
+    /// most events.
+    [[nodiscard]] std::vector<status::FloodStatus> floods(Clock::time_point now) const;
+    [[nodiscard]] Budget& budget() { return budget_; }
     [[nodiscard]] LaterLooks& later() { return later_; }
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
@@ -82,35 +86,30 @@ class EventQueue {
     [[nodiscard]] const std::string& absence() const { return absence_; }
 
   private:
-    struct Entry {
-        uid_t user = 0;
-        ProcessNews news;
-        bool is_held = false; ///< until its pause is over
+    struct Left {
+        uid_t person = 0;
+        std::uint64_t events = 0;
     };
-    ProcessNews* find(int pid);
-    ProcessNews* begin(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
-    ProcessNews* count(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
-    ProcessNews* entry_of(int pid, uid_t user, Clock::time_point now);
-    void join_others(const Asked& asked);
-    void end(int pid);
-    [[nodiscard]] uid_t owner_of(int pid, const Asked& asked) const;
-    [[nodiscard]] std::size_t waiting_of(uid_t user) const;
-    void admit(int pid, Entry& entry, Clock::time_point now);
-    void look_again(int pid, uid_t user, Clock::time_point now);
-    void queue(int pid, uid_t user);
-    [[nodiscard]] std::optional<ProcessNews> take_turn(uid_t& user);
+    struct Flood {
+        Clock::time_point begun{}, last{};
+        std::uint64_t events = 0;
+        int pid = 0;
+        std::uint64_t most = 0; ///< events of that process between two passes
+    };
+    ProcessNews* find_or_add(int pid, uid_t person, Clock::time_point now);
+    [[nodiscard]] bool goes_on_leaving(const host::ProcEvent& event, Clock::time_point now);
+    void count_left(int pid, Left& left, Clock::time_point now);
     void release_due(Clock::time_point now);
 
-    std::unordered_map<int, Entry> entries_;
-    /// Waits alone, after one event, and is not in the table: it takes nobody's turn, whosever it is.
-    std::optional<ProcessNews> first_;
-    std::unordered_map<uid_t, std::deque<int>> waiting_;
-    std::deque<uid_t> turns_; ///< of users for whom somebody waits
-    std::multimap<Clock::time_point, int> held_;
+    Budget budget_;
+    std::unordered_map<int, ProcessNews> entries_;
+    std::deque<int> waiting_;
+    std::unordered_map<int, Left> left_;
+    std::unordered_map<uid_t, Flood> floods_;
+    std::vector<int> muted_;
     bool left_out_ = false;
     std::uint64_t handled_ = 0;
     std::string absence_;
-    Floods floods_;
     LaterLooks later_;
 };
 

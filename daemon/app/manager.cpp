@@ -81,7 +81,7 @@ Manager::Manager(Parts parts)
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
-                  [this] { work_.want(Work::Urgency::soon); }, [this] { work_.want(Work::Urgency::now); }}),
+                  [this] { work_.want(Work::Urgency::later); }, [this] { work_.want(Work::Urgency::now); }}),
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
@@ -218,6 +218,7 @@ void Manager::begin_pass(bool machine_changed) {
     shared_.machine_changed |= machine_changed;
     // A running pass always ends, whoever asks for the next.
     if (work_.passing()) return work_.want(Work::Urgency::soon);
+    tasks_.events().begin_pass();
     work_.begin_pass(shared_.answers.watch(make_pass()));
 }
 

@@ -72,7 +72,7 @@ void Manager::status(OwnedAnswer answer) {
         overview.goodness = balancer_.goodness();
         overview.units = units_.status();
         add_coexistence(coexistence_, overview);
-        overview.floods = tasks_.events().floods().list(Floods::Clock::now());
+        overview.floods = tasks_.events().floods(EventQueue::Clock::now());
         for (auto& flood : overview.floods)
             flood.user = tasks_.sources().user(flood.uid);
         return status::finish(std::move(text), overview, status::to_text(bookkeeping_.costs()),

@@ -15,6 +15,7 @@ namespace {
 /// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
 /// handled.
 constexpr std::chrono::milliseconds at_once{1};
+constexpr std::size_t most_unfinished = 16;
 
 /// What an event named cannot be read.
 void miss(const Tasks::Parts& parts, int pid, const Error& why) {
@@ -33,17 +34,21 @@ void lose_main(KnownProcess& process, const std::string& policy, planner::Assign
     process.threads.erase(process.id.tid);
 }
 
-void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, TaskObserver& observer) {
-    if (!unfinished.put(person, std::move(turn))) observer.missed();
-    observer.work_left();
-}
-
 } // namespace
 
 void Tasks::process_changed(int pid, const ProcessChange& change) {
     // A process that is named again and again keeps the progress of its turn, and gets another one
     // afterwards.
-    if (!unfinished_.empty() && unfinished_.name_again(pid, change)) return;
+    const auto under_way =
+        std::ranges::find(unfinished_, pid, [](const Turn& turn) { return turn.scan.id().tid; });
+    if (under_way != unfinished_.end()) {
+        auto& again = under_way->again;
+        if (!again) again = change;
+        if (change.creator) again->creator = change.creator;
+        again->is_executed |= change.is_executed;
+        again->has_changed |= change.has_changed;
+        return;
+    }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
     if (!scan) return miss(parts_, pid, scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
@@ -69,38 +74,35 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         if (turn->is_incomplete) parts_.observer.missed();
         return;
     }
-    leave(unfinished_, sources_.starter(pid), std::move(*turn), parts_.observer);
+    if (unfinished_.size() >= most_unfinished) return parts_.observer.missed();
+    turn->person = sources_.starter(pid);
+    unfinished_.push_back(std::move(*turn));
+    parts_.observer.work_left();
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {
-    const auto is_finished_with = [&](int pid, Turn turn) {
+    auto& budget = events_.budget();
+    while (!unfinished_.empty()) {
+        Turn turn = std::move(unfinished_.front());
+        unfinished_.pop_front();
+        const auto begun = Budget::Clock::now();
+        if (budget.is_spent(turn.person, begun)) {
+            parts_.observer.missed();
+            continue;
+        }
+        const int pid = turn.scan.id().tid;
         const auto before = table_.policy_of(pid);
         const bool is_finished = go_on(turn, out_of_time);
+        const auto now = Budget::Clock::now();
+        budget.charge(turn.person, now - begun, now);
         if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
         if (!is_finished) {
-            leave(unfinished_, unfinished_.taken_from(), std::move(turn), parts_.observer);
+            unfinished_.push_front(std::move(turn));
             return false;
         }
-        unfinished_.finished();
         if (turn.is_incomplete) parts_.observer.missed();
         if (turn.again) process_changed(pid, *turn.again);
-        return true;
-    };
-    while (!unfinished_.empty()) {
-        auto next = unfinished_.take();
-        const auto begun = EventQueue::Clock::now();
-        const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
-        const int pid = name != nullptr ? name->pid : std::get<Turn>(next).scan.id().tid;
-        bool is_finished = true;
-        if (name != nullptr) {
-            process_changed(pid, name->change);
-            unfinished_.finished(); // or has gone among those that are under way
-        } else {
-            is_finished = is_finished_with(pid, std::get<Turn>(std::move(next)));
-        }
-        const auto now = EventQueue::Clock::now();
-        events_.floods().spent(pid, now - begun, now);
-        if (!is_finished || out_of_time()) break;
+        if (out_of_time()) break;
     }
     return unfinished_.empty();
 }

@@ -9,15 +9,45 @@
 #include "app/task_observer.hpp"
 #include "app/task_table.hpp"
 #include "app/thread_placer.hpp"
-#include "app/turn.hpp"
-#include "app/unfinished_turns.hpp"
 #include "app/world.hpp"
 #include "inventory/fact_sources.hpp"
+#include "inventory/process_scan.hpp"
 
+#include <cstddef>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace affinityd::app {
+
+/// Why a process is looked at.
+struct ProcessChange {
+    std::optional<int> creator{}; ///< the process that forked it, if it was born
+    bool has_changed = true;      ///< false: nothing is known to have changed, its time has come
+    bool is_executed = false;     ///< it runs another program
+    bool has_lost_main = false;   ///< its main thread has ended; if there is one again, it was another thread
+};
+
+/// One process whose threads are being looked at, and how far that has come: a process with thousands of
+/// threads is left and taken up again.
+struct Turn {
+    inventory::ProcessScan scan;
+    ProcessChange change{};            ///< the creator is known always
+    std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
+    std::shared_ptr<World> world; ///< in force when it began: another set has other indices; null: it is over
+    std::vector<inventory::Thread> threads{};
+    std::size_t next = 0;       ///< of `threads`
+    bool is_read = false;       ///< `threads` has been read
+    bool is_incomplete = false; ///< some of its threads could not be read: another pass is to look at it
+    /// Known threads that the scan did not find, once it is through.
+    std::optional<std::vector<TaskId>> unseen{};
+    KnownCpuset cpuset{};                 ///< of a process that no policy wants
+    std::optional<ProcessChange> again{}; ///< an event has named it meanwhile: it wants another turn
+    uid_t person = 0;                     ///< pays for it
+    bool was_left = false;                ///< since some of it was read: what events said meanwhile is newer
+};
 
 /// True for a kernel thread that does a queue's work under a policy that was told to let go: it stays as it
 /// was put back, like the queue itself.
@@ -80,7 +110,7 @@ class Tasks {
     /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
     /// policy claims.
     [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
-    /// Events that wait to be handled, and who floods.
+    /// Events that wait to be handled, and the budgets that pay for them.
     [[nodiscard]] EventQueue& events() { return events_; }
 
   private:
@@ -95,7 +125,7 @@ class Tasks {
     Reaper reaper_;
     TaskTable table_;
     inventory::FactSources sources_;
-    UnfinishedTurns unfinished_; ///< of events
+    std::deque<Turn> unfinished_; ///< of events, at most 16: each holds a descriptor and memory
     std::uint64_t passes_ = 0;
     std::optional<std::vector<int>>
         unseen_; ///< by this pass, still to be dropped; no value: not looked for yet

@@ -14,8 +14,9 @@ namespace affinityd::app {
 /// pass in turn, so that neither questions nor passes keep the other from its end.
 class Work {
   public:
-    /// now: there is work for slices; soon: a pass is wanted, a moment later, as requests come in bursts.
-    enum class Urgency { now, soon };
+    /// now: there is work for slices; soon: a pass is wanted, a moment later, as requests come in bursts;
+    /// later: a pass is wanted within two seconds, for what others' programs can ask for again and again.
+    enum class Urgency { now, soon, later };
 
     /// Called when work waits.
     void on_work(std::function<void(Urgency)> waits) { waits_ = std::move(waits); }

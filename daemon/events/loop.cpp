@@ -7,7 +7,6 @@
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
 #include "events/interrupt_watch.hpp"
-#include "events/later_watch.hpp"
 #include "events/listener_watch.hpp"
 #include "events/look_watch.hpp"
 #include "events/measure_schedule.hpp"
@@ -35,7 +34,6 @@ struct Watches {
     std::unique_ptr<InterruptWatch> interrupts;
     std::unique_ptr<ListenerWatch> listeners;
     std::unique_ptr<LookWatch> steering;
-    std::unique_ptr<LaterWatch> later; ///< where there are no process events
     struct {
         Source irqbalance, names, arguments;
     } answers;
@@ -108,14 +106,16 @@ Result<void> EventLoop::subscribe() {
     manager_.work().on_work([this](app::Work::Urgency urgency) {
         if (urgency == app::Work::Urgency::now)
             slices_.begin();
-        else if (!is_stopping_)
+        else if (is_stopping_)
+            return;
+        else if (urgency == app::Work::Urgency::soon)
             passes_.begin_soon();
+        else
+            passes_.begin_later();
     });
-    watches_.processes = ProcessEvents::start(event_.get(), manager_, log_);
-    if (!watches_.processes) {
-        watches_.later = std::make_unique<LaterWatch>(manager_.tasks());
-        if (auto done = watches_.later->add_to(event_.get()); !done) return done;
-    }
+    auto processes = ProcessEvents::start(event_.get(), manager_, log_);
+    if (!processes) return std::unexpected(std::move(processes.error()));
+    watches_.processes = std::move(*processes);
     watches_.hardware = HardwareWatch::start(event_.get(), log_,
                                              {[this] {
                                                   manager_.expect_changes();
@@ -228,7 +228,7 @@ std::string EventLoop::status_line() const {
 void EventLoop::all_done() {
     if (is_stopping_) return;
     has_passed_ = true;
-    if (watches_.processes) watches_.processes->follow();
+    watches_.processes->follow();
     watches_.interrupts->follow();
     watches_.listeners->follow();
     watches_.steering->follow();
@@ -248,7 +248,6 @@ void EventLoop::stop() {
     passes_.end();
     measuring_.end();
     watches_.processes.reset();
-    watches_.later.reset();
     watches_.hardware.reset();
     watches_.folders.reset();
     watches_.cgroups.reset();
@@ -324,10 +323,7 @@ int EventLoop::on_arguments(sd_event_source*, int, std::uint32_t, void* userdata
 /// After whatever else was handled: processes under policy may live in other cpusets than before.
 void EventLoop::handled() {
     if (is_stopping_) return;
-    if (watches_.processes)
-        watches_.processes->wait_for_due();
-    else if (watches_.later)
-        watches_.later->follow();
+    watches_.processes->wait_for_due();
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;

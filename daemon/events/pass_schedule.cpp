@@ -5,12 +5,6 @@
 
 namespace affinityd::events {
 
-namespace {
-
-constexpr std::chrono::milliseconds settle{300}; ///< what asks for a pass comes in bursts
-
-} // namespace
-
 Result<void> PassSchedule::add_to(sd_event* event) {
     if (auto added = regular_.add_to(event); !added) return added;
     if (auto added = settled_.add_to(event); !added) return added;
@@ -22,8 +16,11 @@ void PassSchedule::use(std::chrono::seconds interval) {
     if (std::exchange(interval_, interval) != interval) regular_.arm(interval_);
 }
 
-void PassSchedule::begin_soon() {
-    if (!settled_.is_armed()) settled_.arm(settle);
+void PassSchedule::begin_within(std::chrono::milliseconds delay) {
+    const auto due = std::chrono::steady_clock::now() + delay;
+    if (settled_.is_armed() && due_ <= due) return;
+    due_ = due;
+    settled_.arm(delay);
 }
 
 void PassSchedule::begin_periodic() {

@@ -24,12 +24,6 @@ constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most:
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
-Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
-    auto connector = host::ProcConnector::open(wanted);
-    if (!connector) return std::unexpected(connector.error());
-    return std::unique_ptr<ProcSource>(std::move(*connector));
-}
-
 ProcSource::Wanted wanted_events(app::Manager& manager) {
     ProcSource::Wanted wanted;
     wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
@@ -41,34 +35,28 @@ ProcSource::Wanted wanted_events(app::Manager& manager) {
 
 } // namespace
 
-ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log, Options options)
-    : manager_(manager), open_(options.open ? std::move(options.open) : open_connector),
-      asked_{.is_known = [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
-             .owner = [this](int pid, const auto& crowded) { return owner(pid, crowded); }},
+ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log)
+    : manager_(manager), asked_{.is_known =
+                                    [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
+                                .person = [this](int pid) { return person(pid); }},
       subscription_(event, log,
                     {.what = "process events",
                      .open = [this] { return open(); },
                      .read = [this] { return take(); },
                      .missed = [this] { manager_.events_lost(); },
-                     .first_pause = options.first_pause,
                      .priority = ahead}) {}
 
-std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manager& manager, app::Log& log,
-                                                    Options options) {
-    auto events = std::make_unique<ProcessEvents>(event, manager, log, std::move(options));
-    if (auto begun = events->begin(event); !begun) {
+Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, app::Manager& manager,
+                                                            app::Log& log) {
+    auto events = std::make_unique<ProcessEvents>(event, manager, log);
+    events->rest_.add_to(event, ahead);
+    if (auto added = events->pause_.add_to(event); !added) return std::unexpected(added.error());
+    if (auto begun = events->subscription_.start(); !begun) {
         log.warn("no process events, new processes are found by control groups and passes only: " +
                  begun.error().to_string());
         manager.tasks().events().set_absence(begun.error().to_string());
-        return nullptr;
     }
     return events;
-}
-
-Result<void> ProcessEvents::begin(sd_event* event) {
-    rest_.add_to(event, ahead);
-    if (auto added = pause_.add_to(event); !added) return added;
-    return subscription_.start();
 }
 
 Result<int> ProcessEvents::open() {
@@ -77,7 +65,7 @@ Result<int> ProcessEvents::open() {
     auto muted = std::move(wanted_.muted);
     wanted_ = wanted_events(manager_);
     wanted_.muted = std::move(muted);
-    auto opened = open_(wanted_);
+    auto opened = host::ProcConnector::open(wanted_);
     if (!opened) return std::unexpected(opened.error());
     events_ = std::move(*opened);
     return events_->fd();
@@ -88,6 +76,7 @@ bool ProcessEvents::waiting() const {
 }
 
 void ProcessEvents::follow() {
+    if (!queue().absence().empty()) return;
     if (!is_of_use()) {
         if (!std::exchange(is_paused_, true)) subscription_.pause();
         events_.reset();
@@ -116,13 +105,13 @@ void ProcessEvents::set_filter() {
     if (auto set = events_->set_filter(wanted_); !set) subscription_.break_off(set.error().to_string());
 }
 
-/// Whose turn it costs to look at a process. One that runs with root's rights may have been started by
-/// anybody: that is asked only where it matters, as it takes longer. All subordinate ids of a user have one
-/// turn.
-uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) {
+/// The person that pays for a process. One that runs with root's rights may have been started by any user:
+/// that is asked only where it matters, as it takes longer.
+uid_t ProcessEvents::person(int pid) {
     auto& sources = manager_.tasks().sources();
     const auto owner = sources.owner(pid);
-    return owner == 0 && crowded(0) ? sources.starter(pid) : owner;
+    const bool matters = owner == 0 && queue().budget().is_low(0, steady_clock::now());
+    return matters ? sources.starter(pid) : owner;
 }
 
 void ProcessEvents::handle(int pid, const app::TaskNews& news) {
@@ -165,7 +154,7 @@ steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, stead
     for (; process; process = queue().next(now)) {
         handle(*process);
         const auto begun = std::exchange(now, steady_clock::now());
-        queue().floods().spent(process->pid, now - begun, now);
+        queue().budget().charge(process->person, now - begun, now);
         if (now >= end) break;
     }
     return now;
@@ -189,34 +178,31 @@ Result<void> ProcessEvents::take() {
                                             now = steady_clock::now();
                                             return now >= begun + reading;
                                         });
-    if (drained.lost) {
-        queue().floods().overflowed(now);
-        manager_.events_lost();
-    }
+    if (drained.lost) manager_.events_lost();
     if (drained.error != 0) return fail(std::generic_category().message(drained.error));
     take_care_of_rest(drained.more, work(now, begun + slice));
     return {};
 }
 
 void ProcessEvents::take_care_of_rest(bool is_more, steady_clock::time_point now) {
-    if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::soon);
+    if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::later);
     // Also after events that came just as fast as they were handled, so that no take left any.
     const bool is_turn_over = is_more || !queue().empty() || row_.takes >= takes_in_a_row;
     yield(is_turn_over);
     if (is_turn_over) rest_.arm();
     row_.ended = now;
-    if (queue().floods().mutes() || !wanted_.muted.empty()) mute(now);
     wait_for_due();
 }
 
-void ProcessEvents::mute(steady_clock::time_point now) {
-    auto muted = queue().floods().muted(now);
-    if (muted == wanted_.muted) return;
-    wanted_.muted = std::move(muted);
+/// A pass that begins has ended all muting.
+void ProcessEvents::mute() {
+    if (queue().muted() == wanted_.muted) return;
+    wanted_.muted = queue().muted();
     set_filter();
 }
 
 void ProcessEvents::wait_for_due() {
+    mute();
     const auto due = queue().next_due();
     if (due == pause_ends_) return;
     // What waits in memory has its turn, after other work; a timer that has expired would always come first.

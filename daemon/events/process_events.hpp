@@ -8,7 +8,6 @@
 #include "host/proc_source.hpp"
 
 #include <chrono>
-#include <functional>
 #include <memory>
 
 namespace affinityd::events {
@@ -20,19 +19,11 @@ namespace affinityd::events {
 /// A storm of them is bounded in time per turn of the loop, and other work has its turns in between.
 class ProcessEvents {
   public:
-    using Open = std::function<Result<std::unique_ptr<host::ProcSource>>(host::ProcSource::Wanted)>;
-    struct Options {
-        Open open{};                                 ///< default: the kernel's connector
-        std::chrono::milliseconds first_pause{1000}; ///< before a broken source is opened again
-    };
-    /// No value (with a warning in the log) where the source cannot be opened at all: then the periodic pass
-    /// does all the work.
-    static std::unique_ptr<ProcessEvents> start(sd_event* event, app::Manager& manager, app::Log& log,
-                                                Options options);
-    static std::unique_ptr<ProcessEvents> start(sd_event* event, app::Manager& manager, app::Log& log) {
-        return start(event, manager, log, Options{});
-    }
-    ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log, Options options);
+    /// Where the kernel tells of no processes (said in the log), the periodic pass and later looks do all the
+    /// work. An Error: the loop takes no source.
+    static Result<std::unique_ptr<ProcessEvents>> start(sd_event* event, app::Manager& manager,
+                                                        app::Log& log);
+    ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log);
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
@@ -45,12 +36,11 @@ class ProcessEvents {
     [[nodiscard]] bool waiting() const;
 
   private:
-    [[nodiscard]] Result<void> begin(sd_event* event);
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
     [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
-    [[nodiscard]] uid_t owner(int pid, const std::function<bool(uid_t)>& crowded);
-    /// Until `end`, or until nobody waits. The time then.
+    [[nodiscard]] uid_t person(int pid);
+    /// Until `end`, or until no process waits. The time then.
     std::chrono::steady_clock::time_point work(std::chrono::steady_clock::time_point now,
                                                std::chrono::steady_clock::time_point end);
     void handle(const app::ProcessNews& process);
@@ -59,12 +49,11 @@ class ProcessEvents {
     void take_rest();
     void take_later();
     void yield(bool others_first);
-    void mute(std::chrono::steady_clock::time_point now);
+    void mute();
     void set_filter();
     [[nodiscard]] bool is_of_use() const;
 
     app::Manager& manager_;
-    Open open_;
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
     app::EventQueue::Asked asked_;
@@ -77,7 +66,7 @@ class ProcessEvents {
     Subscription subscription_;
     Deferred rest_{
         [this] { take_rest(); }}; ///< for events that wait in memory, which the descriptor does not show
-    Timer pause_{[this] { take_later(); }}; ///< of those that flood, or are to be looked at again
+    Timer pause_{[this] { take_later(); }}; ///< of those that are to be looked at again
     app::EventQueue::Clock::time_point pause_ends_ = app::EventQueue::Clock::time_point::max();
 };
 

@@ -153,12 +153,12 @@ struct WriterStatus {
     bool keeps_off = false; ///< it leaves alone what is under policy
 };
 
-/// A process that makes so many events that it is looked at with pauses.
+/// A person with so many events that some processes are looked at by passes only.
 struct FloodStatus {
-    int pid = 0;
+    int pid = 0; ///< the process with most of them
     uid_t uid = 0;
     std::string user{};                 ///< its name, or its number
-    std::uint64_t events_a_minute = 0;  ///< at the rate of its worst second
+    std::uint64_t events_a_minute = 0;  ///< that were left to passes
     std::chrono::milliseconds pause{0}; ///< between looks
     bool is_muted = false;              ///< its renames and threads are not reported for a while
 };

@@ -14,9 +14,9 @@ class Storms(House):
     ALONE = True
     SECONDS = 6
 
-    def storm(self, kind, threads=0, awaits=lambda status: True):
+    def storm(self, kind, threads=0, awaits=lambda status: True, namespace=()):
         """Runs it, and innocent programs that are to be placed; the status as awaited, seen under the storm."""
-        daemon = self.daemon(web=policy("web", cpus="1", bind="set", settle=0), flood=policy(match={"comm": "flood*"}, cpus="0-1", bind="set"))
+        daemon = self.daemon(namespace=namespace, web=policy("web", cpus="1", bind="set", settle=0), flood=policy(match={"comm": "flood*"}, cpus="0-1", bind="set"))
         innocent = self.program("web")
         self.expect(innocent, "1")
         self.bin.chmod(0o755)
@@ -40,6 +40,11 @@ class Storms(House):
     def test_of_renames(self):
         floods = self.storm("rename,rename", 300, lambda status: status["floods"])["floods"]
         self.assertEqual({NOBODY}, {flood["uid"] for flood in floods})
+
+    def test_of_renames_soon_after_boot(self):
+        uptime = int(time.clock_gettime(time.CLOCK_MONOTONIC))
+        self.storm("rename,rename", 300, lambda status: any(flood["muted"] for flood in status["floods"]),
+                   namespace=("unshare", "--time", "--monotonic", 30 - uptime))
 
     def test_of_births_of_threads_and_processes(self):
         self.storm("threads,fork")

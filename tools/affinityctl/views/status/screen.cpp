@@ -199,9 +199,9 @@ void add_others(const json& status, Screen& screen) {
                                      printable(text_of(writer, "note"))));
     for (const auto& flood : list(status, "floods"))
         screen.paragraph(fmt::format(
-            "pid {} of user {}: {} events a minute: looked at every {} s{}", text_of(flood, "pid"),
-            printable(text_of(flood, "user")), grouped(count(flood, "events_per_minute")),
-            flood.value("looked_at_every_seconds", 0.0),
+            "user {}, most by pid {}: {} events a minute too many: looked at every {} s{}",
+            printable(text_of(flood, "user")), text_of(flood, "pid"),
+            grouped(count(flood, "events_per_minute")), flood.value("looked_at_every_seconds", 0.0),
             flood.value("muted", false) ? ", its renames and threads are not listened to" : ""));
 }
 
