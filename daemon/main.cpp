@@ -82,7 +82,15 @@ int run(const Options& options, app::Log& log) {
         (*loop)->event(), settings.runtime_dir, manager,
         {[&](app::Answer answer, app::Until until) { (*loop)->measure(std::move(answer), until); },
          [&](const std::string& text) { log.info(text); }},
-        {bus, calls}, {});
+        {bus, calls}, {.may_ask = [&](uid_t user) {
+            constexpr std::chrono::milliseconds cost{2};
+            auto& budget = manager.tasks().events().budget();
+            const auto person = manager.tasks().sources().person(user);
+            const auto now = app::Budget::Clock::now();
+            if (budget.is_spent(person, now)) return false;
+            budget.charge(person, cost, now);
+            return true;
+        }});
     if (!server) return give_up(log, server.error());
     const auto joins = serve_joins(**loop, settings, manager, log);
     host::prefer_low_latency();

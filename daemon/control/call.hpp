@@ -3,12 +3,41 @@
 
 #include "base/error.hpp"
 #include "control/handles.hpp"
-#include "control/outbox.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 namespace affinityd::control {
+
+/// The answers of one connection, and the calls that are owed one, each of which holds it. A connection that
+/// takes no message for five seconds while some wait is ended.
+class Outbox : public std::enable_shared_from_this<Outbox> {
+  public:
+    /// `most`: messages that may wait, and calls that may be owed an answer. `end` ends the connection.
+    /// `event` and all that `end` needs must live as long as the connection.
+    Outbox(sd_event* event, sd_bus* bus, std::uint64_t most, std::function<void()> end);
+
+    /// True: there is no room for the answer to a further call.
+    [[nodiscard]] bool is_full() const;
+    /// False: a reply is to be dropped.
+    [[nodiscard]] bool has_room() const { return waiting() < most_; }
+    /// A reply was sent.
+    void sent();
+
+  private:
+    [[nodiscard]] std::uint64_t waiting() const;
+    static int on_look(sd_event_source* source, std::uint64_t, void* userdata);
+
+    sd_event* event_;
+    std::unique_ptr<sd_bus, Release<sd_bus_unref>> bus_;
+    std::uint64_t most_;
+    std::function<void()> end_;
+    std::uint64_t sent_ = 0; ///< since the start
+    std::uint64_t left_ = 0; ///< of these had left the connection when the timer was set
+    Source timer_;
+};
 
 /// A method call that has come in and is owed one reply, now or later. One that is destroyed without a reply
 /// gets an error, so that no caller waits in vain. A reply to a caller that has gone is lost without harm,
@@ -24,13 +53,13 @@ class Call {
 
     /// Sends through the outbox of the call's connection.
     void send_through(std::shared_ptr<Outbox> outbox) { outbox_ = std::move(outbox); }
-    /// False: a reply would be dropped, and need not be worked out.
-    [[nodiscard]] bool has_room() const { return !outbox_ || outbox_->has_room(); }
 
     void reply(const std::string& text);
     void reply(const Result<std::string>& result);
     /// `name` is a D-Bus error name.
     void fail(const char* name, const std::string& message);
+    /// Replies to what asks too often or too much.
+    void refuse(const std::string& why) { fail(SD_BUS_ERROR_LIMITS_EXCEEDED, why); }
 
     /// Valid until the reply.
     [[nodiscard]] sd_bus_message* message() const { return message_.get(); }
@@ -44,8 +73,5 @@ class Call {
     Message message_;
     std::shared_ptr<Outbox> outbox_; ///< null: not counted
 };
-
-/// Replies to what asks too often or too much.
-void fail_for_limits(Call& call, const std::string& what);
 
 } // namespace affinityd::control

@@ -40,7 +40,7 @@ bool Polkit::has_room(uid_t user) const {
 }
 
 void Polkit::ask(Call call, uid_t user, Allowed allowed) {
-    if (!has_room(user)) return fail_for_limits(call, "too many requests wait for polkit");
+    if (!has_room(user)) return call.refuse("too many requests wait for polkit");
     auto& question = open_.emplace_back(*this, std::move(call), user, std::move(allowed));
     question.self = std::prev(open_.end());
     question.cancellation = "affinityd-" + std::to_string(++asked_);

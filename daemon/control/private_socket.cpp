@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/private_socket.hpp"
 
-#include "base/clock.hpp"
 #include "control/bus_front.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include <sys/socket.h>
@@ -20,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t accept_interval_usec = 100'000;
 constexpr unsigned accepts_an_interval = 64;
-constexpr std::uint64_t standstill_usec =
-    500'000; // twice as late as sd-event(3) lets timers be, to join them
+constexpr std::uint64_t most_calls = 4;
+constexpr std::size_t most_peers = 64;
 
 using host::Fd;
 
@@ -57,19 +55,14 @@ bool is_from_privileged(sd_bus_message* message) {
 } // namespace
 
 Result<std::unique_ptr<PrivateSocket>> PrivateSocket::start(sd_event* event, std::string path,
-                                                            CommandRunner& runner, Limits limits) {
+                                                            CommandRunner& runner) {
     auto socket = listen_at(path);
     if (!socket) return std::unexpected(socket.error());
-    auto server = std::make_unique<PrivateSocket>(event, std::move(path), runner, limits, std::move(*socket));
+    auto server = std::make_unique<PrivateSocket>(event, std::move(path), runner, std::move(*socket));
     if (const int status = server->listen(); status < 0)
         return fail("cannot serve the control socket", server->path_, -status);
     return server;
 }
-
-PrivateSocket::PrivateSocket(sd_event* event, std::string path, CommandRunner& runner, Limits limits,
-                             Fd socket)
-    : event_(event), path_(std::move(path)), runner_(runner), limits_(limits), socket_(std::move(socket)),
-      unread_(std::make_shared<Outbox::Group>(limits.outbox)) {}
 
 PrivateSocket::~PrivateSocket() { ::unlink(path_.c_str()); }
 
@@ -105,7 +98,7 @@ void PrivateSocket::admit(Fd connection) {
     auto& peer = peers_.emplace_back();
     peer.bus.reset(bus);
     peer.heard = Clock::now();
-    peer.outbox = std::make_shared<Outbox>(event_, bus, unread_, [bus] { sd_bus_close(bus); });
+    peer.outbox = std::make_shared<Outbox>(event_, bus, most_calls, [bus] { sd_bus_close(bus); });
     const int fd = connection.get();
     int status = sd_bus_set_fd(bus, fd, fd);
     if (status >= 0) static_cast<void>(connection.release()); // the bus's from here on
@@ -124,11 +117,6 @@ int PrivateSocket::prepare(Peer& peer) {
     if (status >= 0) status = add_manager_object(bus, *this);
     if (status >= 0) status = sd_bus_start(bus);
     if (status >= 0) status = sd_bus_attach_event(bus, event_, SD_EVENT_PRIORITY_NORMAL);
-    sd_event_source* source = nullptr;
-    if (status >= 0)
-        status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(limits_.authentication),
-                                            0, on_deadline, this);
-    peer.deadline.reset(source);
     return status;
 }
 
@@ -140,9 +128,10 @@ int PrivateSocket::on_end(sd_event_source*, void* userdata) {
 int PrivateSocket::on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
     auto& peer = *static_cast<Peer*>(userdata);
     peer.heard = Clock::now();
-    peer.is_authenticated = true;
     if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Connected") > 0) read_rest(peer);
-    return peer.outbox->drops(message) ? 1 : 0;
+    if (!peer.outbox->is_full()) return 0;
+    sd_bus_close(peer.bus.get());
+    return 1;
 }
 
 /// sd-bus keeps calls that come in together with the end of the handshake, and waits for more before it looks
@@ -155,40 +144,18 @@ void PrivateSocket::read_rest(Peer& peer) {
 }
 
 int PrivateSocket::on_rest(sd_event_source* source, void* userdata) {
-    // That a connection has broken, the loop notices by its descriptor.
+    // The loop detects a broken connection by its descriptor.
     if (sd_bus_process(static_cast<Peer*>(userdata)->bus.get(), nullptr) <= 0)
         sd_event_source_set_enabled(source, SD_EVENT_OFF);
     return 0;
 }
 
-/// Peers whose other end has gone leave; if there are still too many, the one that was silent longest goes,
-/// those before others that have not even authenticated themselves, and those last that wait for an answer.
 void PrivateSocket::make_room() {
     std::erase_if(peers_, [](const Peer& peer) { return sd_bus_is_open(peer.bus.get()) <= 0; });
-    if (peers_.size() < limits_.peers) return;
+    if (peers_.size() < most_peers) return;
     peers_.erase(std::ranges::min_element(peers_, {}, [](const Peer& peer) {
-        const bool is_owed = peer.outbox.use_count() > 1; // each call that is not answered yet has it, too
-        return std::tuple(is_owed, peer.is_authenticated, peer.heard);
+        return std::pair(peer.outbox.use_count() > 1, peer.heard); // those that wait for an answer last
     }));
-}
-
-int PrivateSocket::on_deadline(sd_event_source* source, std::uint64_t due, void* userdata) {
-    auto& self = *static_cast<PrivateSocket*>(userdata);
-    // That the loop stood still is not the peers' fault, and what they have sent meanwhile is not read yet.
-    std::uint64_t now = 0;
-    if (sd_event_now(self.event_, CLOCK_MONOTONIC, &now) >= 0 && now > due + standstill_usec)
-        for (auto& peer : self.peers_)
-            if (!peer.is_authenticated) peer.heard = Clock::now();
-    const auto latest = Clock::now() - self.limits_.authentication;
-    std::erase_if(self.peers_, [&](const Peer& peer) {
-        return !peer.is_authenticated && peer.heard <= latest && sd_bus_is_ready(peer.bus.get()) <= 0;
-    });
-    const auto its =
-        std::ranges::find(self.peers_, source, [](const Peer& peer) { return peer.deadline.get(); });
-    if (its == self.peers_.end() || its->is_authenticated) return 0;
-    sd_event_source_set_time_relative(source, usec_of(self.limits_.authentication));
-    sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-    return 0;
 }
 
 } // namespace affinityd::control

@@ -9,10 +9,10 @@ std::string socket_path(const std::string& runtime_dir) { return runtime_dir + "
 
 Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string& runtime_dir,
                                               app::Commands& commands, Hooks hooks, Buses buses,
-                                              const Limits& limits) {
+                                              const BusFront::Limits& limits) {
     auto note = hooks.note;
-    auto server = std::make_unique<Server>(event, commands, std::move(hooks), buses, limits);
-    auto socket = PrivateSocket::start(event, socket_path(runtime_dir), server->runner_, limits.socket);
+    auto server = std::make_unique<Server>(commands, std::move(hooks), buses, limits);
+    auto socket = PrivateSocket::start(event, socket_path(runtime_dir), server->runner_);
     if (!socket) return std::unexpected(socket.error());
     server->socket_ = std::move(*socket);
     auto* front = &server->front_;
@@ -26,10 +26,10 @@ Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string
     return server;
 }
 
-Server::Server(sd_event* event, app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)
-    : buses_(buses), runner_(event, commands, std::move(hooks.measure)),
+Server::Server(app::Commands& commands, Hooks hooks, Buses buses, const BusFront::Limits& limits)
+    : buses_(buses), runner_(commands, std::move(hooks.measure)),
       front_(
-          event, runner_, [&bus = buses.calls] { return bus.connection(); }, limits.bus) {}
+          runner_, [&bus = buses.calls] { return bus.connection(); }, limits) {}
 
 Server::~Server() {
     buses_.answers.stop();

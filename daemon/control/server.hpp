@@ -27,10 +27,6 @@ class Server {
         /// One sentence for the log, when the daemon joins or leaves the system bus.
         std::function<void(const std::string&)> note;
     };
-    struct Limits {
-        BusFront::Limits bus{};
-        PrivateSocket::Limits socket{};
-    };
 
     /// The daemon's two connections to the message bus. Over `calls` it asks others, such as polkit; what
     /// callers do to the one with answers does not reach it.
@@ -43,9 +39,9 @@ class Server {
     /// must outlive the server. That there is no message bus is no fault.
     static Result<std::unique_ptr<Server>> start(sd_event* event, const std::string& runtime_dir,
                                                  app::Commands& commands, Hooks hooks, Buses buses,
-                                                 const Limits& limits);
+                                                 const BusFront::Limits& limits);
     /// For start().
-    Server(sd_event* event, app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits);
+    Server(app::Commands& commands, Hooks hooks, Buses buses, const BusFront::Limits& limits);
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
     ~Server();

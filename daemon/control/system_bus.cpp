@@ -17,13 +17,14 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds longest_pause{300};
+constexpr std::uint64_t most_answers = 64; // that the bus has not taken; further ones are dropped
 constexpr const char* usual_address = "unix:path=/run/dbus/system_bus_socket"; // sd-bus's own
 
 std::string text_of(int code) { return std::generic_category().message(code); }
 
 } // namespace
 
-SystemBus::SystemBus(Open open, Outbox::Limits limits) : open_(std::move(open)), limits_(limits) {}
+SystemBus::SystemBus(Open open) : open_(std::move(open)) {}
 
 SystemBus::~SystemBus() = default;
 
@@ -62,8 +63,7 @@ int SystemBus::prepare(Bus bus) {
     int status = sd_bus_add_filter(bus.get(), &slot, on_message, this);
     if (status < 0) return status;
     Slot filter(slot);
-    auto outbox = std::make_shared<Outbox>(event_, bus.get(), std::make_shared<Outbox::Group>(limits_),
-                                           [this] { begin_anew(); });
+    auto outbox = std::make_shared<Outbox>(event_, bus.get(), most_answers, [this] { begin_anew(); });
     if (hooks_.prepare) status = hooks_.prepare(bus.get(), outbox);
     if (status >= 0) status = sd_bus_attach_event(bus.get(), event_, SD_EVENT_PRIORITY_NORMAL);
     Slot joining;
@@ -113,8 +113,7 @@ void SystemBus::tell_of_name(sd_bus_message* reply) const {
 /// calls.
 int SystemBus::on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
     auto& self = *static_cast<SystemBus*>(userdata);
-    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0)
-        return self.link_.outbox->drops(message) ? 1 : 0;
+    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0) return 0;
     self.link_.is_up = false;
     self.try_again(ECONNRESET);
     return 0;

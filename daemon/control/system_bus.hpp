@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "control/call.hpp"
 #include "control/handles.hpp"
-#include "control/outbox.hpp"
 
 #include <chrono>
 #include <expected>
@@ -20,7 +20,7 @@ class SystemBus {
     /// Opens a connection; the error is an errno value. Must not wait: calls are queued until the bus
     /// answers.
     using Open = std::function<std::expected<Bus, int>()>;
-    explicit SystemBus(Open open = open_system, Outbox::Limits limits = {16 << 20});
+    explicit SystemBus(Open open = open_system);
     SystemBus(const SystemBus&) = delete;
     SystemBus& operator=(const SystemBus&) = delete;
     ~SystemBus();
@@ -72,7 +72,6 @@ class SystemBus {
     std::string name_;
     sd_event* event_ = nullptr;
     Link link_;
-    Outbox::Limits limits_;
     Source timer_, end_;
     std::chrono::seconds pause_{1};
     bool is_replacing_ = false;     ///< a connection of ours that the bus may not have seen end

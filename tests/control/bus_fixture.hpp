@@ -17,7 +17,7 @@ class BusTest : public testing::Test {
   protected:
     BusTest() {
         EXPECT_GE(sd_event_new(&event_), 0);
-        limits_.bus.is_privileged = [](uid_t) { return false; };
+        limits_.is_privileged = [](uid_t) { return false; };
     }
     ~BusTest() override {
         server_.reset();
@@ -27,7 +27,7 @@ class BusTest : public testing::Test {
     }
 
     void serve() {
-        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); }, outbox_);
+        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         calls_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         auto started = Server::start(event_, tree_.path(), commands_,
                                      {[](app::Answer answer, app::Until) { answer(""); },
@@ -66,9 +66,8 @@ class BusTest : public testing::Test {
     test::Tree tree_;
     MessageBus messages_;
     FakeCommands commands_;
-    Server::Limits limits_;
+    BusFront::Limits limits_;
     std::vector<std::string> notes_;
-    Outbox::Limits outbox_{16 << 20};
     std::unique_ptr<SystemBus> bus_, calls_;
     std::unique_ptr<Server> server_;
 };

@@ -75,7 +75,7 @@ TEST_F(PolkitTest, WhilePolkitThinksOthersAreServed) {
 }
 
 TEST_F(PolkitTest, ASilentPolkitIsAnErrorAfterItsTimeAndTheQuestionIsTakenBack) {
-    limits_.bus.polkit.patience = std::chrono::milliseconds(300);
+    limits_.polkit.patience = std::chrono::milliseconds(300);
     start_with_polkit();
     const auto reply = caller_->call("Apply");
     ASSERT_TRUE(was_questioned(1));
@@ -106,7 +106,7 @@ TEST_F(PolkitTest, ACallerThatLeavesTakesItsRequestAlong) {
 }
 
 TEST_F(PolkitTest, RequestsThatWaitAreBoundedAndRoomIsFoundAgain) {
-    limits_.bus.polkit.per_user = 3;
+    limits_.polkit.per_user = 3;
     start_with_polkit();
     std::vector<std::shared_ptr<Reply>> waiting;
     for (int i = 0; i < 3; ++i)
@@ -123,7 +123,7 @@ TEST_F(PolkitTest, RequestsThatWaitAreBoundedAndRoomIsFoundAgain) {
 }
 
 TEST_F(PolkitTest, RequestsThatWaitAreBoundedInAll) {
-    limits_.bus.polkit.in_all = 2;
+    limits_.polkit.in_all = 2;
     start_with_polkit();
     caller_->call("Apply");
     caller_->call("Apply");

@@ -332,12 +332,6 @@ TEST_F(ControlTest, ACallThatComesTogetherWithTheEndOfTheHandshakeIsAnswered) {
 }
 
 TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
-    server_.reset();
-    Server::Limits limits;
-    limits.socket.authentication = std::chrono::minutes(10); // they would make room by themselves
-    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
-    ASSERT_TRUE(again) << again.error().to_string();
-    server_ = std::move(*again);
     std::vector<int> held;
     for (int i = 0; i < 80; ++i) {
         held.push_back(bare());
@@ -380,47 +374,6 @@ TEST_F(ControlTest, WhoWaitsForAnAnswerMakesRoomLast) {
         ::close(fd);
     for (const int fd : held)
         ::close(fd);
-}
-
-TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
-    server_.reset();
-    Server::Limits limits;
-    limits.socket.authentication = std::chrono::milliseconds(100);
-    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
-    ASSERT_TRUE(again) << again.error().to_string();
-    server_ = std::move(*again);
-    const int silent = bare();
-    const int half = bare();
-    const int idle = bare();
-    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
-    ASSERT_EQ(::send(half, auth.data(), 10, MSG_NOSIGNAL), 10);
-    ASSERT_EQ(::send(idle, auth.data(), auth.size(), MSG_NOSIGNAL), static_cast<ssize_t>(auth.size()));
-    EXPECT_TRUE(run_until([&] { return is_closed(silent) && is_closed(half); }));
-    EXPECT_FALSE(is_closed(idle)) << "one that has authenticated itself may be silent";
-    EXPECT_EQ(call("GetStatus").text, "{}");
-    for (const int fd : {silent, half, idle})
-        ::close(fd);
-}
-
-TEST_F(ControlTest, APeerDoesNotPayForALoopThatStoodStill) {
-    server_.reset();
-    Server::Limits limits;
-    limits.socket.authentication = std::chrono::seconds(1);
-    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
-    ASSERT_TRUE(again) << again.error().to_string();
-    server_ = std::move(*again);
-    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
-    const int peer = bare(), other = bare();
-    settle();
-    ::usleep(2'000'000); // nothing of the loop runs
-    ASSERT_EQ(::send(peer, auth.data(), 10, MSG_NOSIGNAL), 10);
-    while (sd_event_run(event_, 0) > 0) {
-    }
-    EXPECT_FALSE(is_closed(other)) << "nor does who says nothing";
-    EXPECT_FALSE(is_closed(peer)) << "he has the same time to go on";
-    EXPECT_TRUE(run_until([&] { return is_closed(peer) && is_closed(other); })) << "and no more";
-    ::close(peer);
-    ::close(other);
 }
 
 TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {
