@@ -73,7 +73,7 @@ int run(const Options& options, app::Log& log) {
 
     control::SystemBus bus, calls;
     enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
-    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings,
+    app::Manager manager({*root, std::move(*journal), *enforcer, unit_cpus, log, settings,
                           [&options] { return read_settings_again(options); }});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log, control::is_being_restarted);

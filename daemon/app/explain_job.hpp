@@ -22,7 +22,7 @@ class ExplainJob final : public Job {
         const host::Root& root;
         const Current& current;
         Tasks& tasks;
-        state::Journal& journal;
+        const state::Journal& journal;
         const Releases& releases;
         /// Adds the fence of the process's unit, if it is under `means: cpuset`, and its listeners.
         std::function<void(const TaskId& process, status::ProcessExplanation& into)> add_rest;

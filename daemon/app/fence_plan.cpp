@@ -5,8 +5,8 @@
 
 namespace affinityd::app {
 
-FencePlan plan_fence(const FenceWish& wish, const CpuSet& present,
-                     const std::optional<planner::UndoRecord>& record, const CpuSet& online) {
+FencePlan plan_fence(const FenceWish& wish, const CpuSet& present, const planner::UndoPointer& record,
+                     const CpuSet& online) {
     using Step = FencePlan::Step;
     const bool is_ours = record && planner::is_still_ours(*record, present, online);
     if (wish.policy.empty() || !wish.obstacle.empty()) {

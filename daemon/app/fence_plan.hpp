@@ -32,6 +32,6 @@ struct FencePlan {
 /// Decides from what systemd says (`present`; empty: not set) and from the undo record what happens to a
 /// unit. Pure.
 [[nodiscard]] FencePlan plan_fence(const FenceWish& wish, const CpuSet& present,
-                                   const std::optional<planner::UndoRecord>& record, const CpuSet& online);
+                                   const planner::UndoPointer& record, const CpuSet& online);
 
 } // namespace affinityd::app

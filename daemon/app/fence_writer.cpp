@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/fence_writer.hpp"
 
-#include "state/unconfirmed.hpp"
-
 #include <system_error>
 #include <utility>
 
@@ -27,7 +25,7 @@ void FenceWriter::settle(const std::string& unit, FenceWish wish, const CpuSet& 
 
 void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, int>& present) {
     if (present) take_up(*what, *present);
-    what->before = journal_.find(what->subject);
+    what->before = executor_.journal().find(what->subject);
     if (!present) {
         // systemd answers also for a unit that has gone, so nothing is known, and the record stays.
         const bool is_unwanted = what->wish.policy.empty() || !what->wish.obstacle.empty();
@@ -45,10 +43,9 @@ void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, in
     case FencePlan::Step::restore:
         return restore(what);
     case FencePlan::Step::forget:
-        report(journal_.settle(what->subject));
+        report(executor_.part(what->subject, state::Standing::back));
         break;
     case FencePlan::Step::nothing:
-        report(state::settle_unconfirmed(journal_, what->subject, *present, what->online));
         break;
     }
     what->done({.state = plan.state});
@@ -57,23 +54,25 @@ void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, in
 /// CPUs from us that were kept, or whose record was lost, are no original.
 void FenceWriter::take_up(const Case& what, const CpuSet& present) {
     if (what.wish.policy.empty() || !what.wish.obstacle.empty()) return;
-    const auto ours = journal_.recall(what.subject, present, what.online);
-    const auto original = ours ? ours->original.value_or(CpuSet{}) : present; // by default, none are set
+    const auto* past = executor_.journal().find_past(what.subject);
+    if (past == nullptr || executor_.journal().contains(what.subject)) return;
+    const auto& original = past->terms->undo.original;
     if (original == machine::Setting(present)) return;
-    report(journal_.put(what.subject, {original, present, present, what.wish.policy}));
+    if (!planner::is_still_ours(past->terms->undo, present, what.online)) return;
+    report(executor_.journal().put(what.subject, {original, present, present, what.wish.policy}));
 }
 
 void FenceWriter::set(const CasePointer& what) {
     const auto& wish = what->wish;
-    // Whoever was killed or got no answer meanwhile: it can be seen now whether an earlier change was made.
-    report(state::settle_unconfirmed(journal_, what->subject, what->present, what->online));
-    const bool is_untouched = what->before && state::is_untouched(*what->before, what->present, what->online);
-    what->before = is_untouched ? std::nullopt : journal_.find(what->subject);
-    if (const auto written = journal_.remember(what->subject, what->present, wish.cpus, wish.policy);
-        !written) {
+    const planner::Action action{what->subject, what->present, wish.cpus, wish.policy, {},
+                                 false,         what->before};
+    auto written =
+        executor_.remember(action, what->before ? what->before->original : what->present, what->present);
+    if (!written) {
         log_.error(written.error().to_string() + ": nothing is changed until it can be written");
         return what->done({.state = "the undo journal cannot be written"});
     }
+    what->written = std::move(*written);
     properties_.write(what->subject.unit, wish.cpus, [this, what, alive = std::weak_ptr(alive_)](int code) {
         if (!alive.expired()) was_set(what, code);
     });
@@ -83,7 +82,7 @@ void FenceWriter::was_set(const CasePointer& what, int code) {
     if (enforcer::is_without_answer(code)) // it may be set: the record stays
         return what->done({.state = no_answer, .is_unconfirmed = true, .is_refused = true});
     if (code != 0) {
-        take_record_back(*what);
+        report(executor_.take_back(what->subject, what->before));
         log_.warn(fmt::format("{} could not be set to {}: {}", machine::to_string(what->subject),
                               what->wish.cpus.to_list(), text_of(code)),
                   "unit refused");
@@ -99,7 +98,7 @@ void FenceWriter::was_set(const CasePointer& what, int code) {
 }
 
 void FenceWriter::confirm(const CasePointer& what, const std::expected<CpuSet, int>& granted) {
-    report(journal_.confirm(what->subject, granted.value_or(what->wish.cpus)));
+    report(executor_.confirm(what->subject, *what->written, granted.value_or(what->wish.cpus)));
     what->done({.state = "in place", .is_changed = true});
 }
 
@@ -113,7 +112,7 @@ void FenceWriter::restore(const CasePointer& what) {
 void FenceWriter::was_restored(const CasePointer& what, int code) {
     const bool is_gone = code == ENOENT;
     if (code == 0 || is_gone) {
-        report(is_gone ? journal_.forget(what->subject) : journal_.settle(what->subject));
+        report(executor_.part(what->subject, is_gone ? state::Standing::gone : state::Standing::back));
         return what->done({.state = what->wish.obstacle, .is_changed = !is_gone, .is_restored = !is_gone});
     }
     log_.warn(fmt::format("{} could not be put back to \"{}\": {}", machine::to_string(what->subject),
@@ -122,18 +121,6 @@ void FenceWriter::was_restored(const CasePointer& what, int code) {
     what->done({.state = enforcer::is_without_answer(code) ? no_answer : "systemd refuses: " + text_of(code),
                 .is_unconfirmed = enforcer::is_without_answer(code),
                 .is_refused = true});
-}
-
-/// The change was refused: what an earlier change did still holds, and still has to be undone.
-void FenceWriter::take_record_back(const Case& what) {
-    if (!what.before) return forget(what);
-    report(journal_.put(what.subject, *what.before));
-}
-
-void FenceWriter::forget(const Case& what) { report(journal_.forget(what.subject)); }
-
-void FenceWriter::report(const Result<void>& written) {
-    if (!written) log_.error(written.error().to_string());
 }
 
 } // namespace affinityd::app

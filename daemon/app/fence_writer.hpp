@@ -3,9 +3,9 @@
 
 #include "app/fence_plan.hpp"
 #include "app/log.hpp"
-#include "enforcer/unit_properties.hpp"
+#include "enforcer/executor.hpp"
+#include "enforcer/unit_cpus.hpp"
 #include "machine/subject.hpp"
-#include "state/journal.hpp"
 
 #include <functional>
 #include <memory>
@@ -27,8 +27,8 @@ struct FenceResult {
 class FenceWriter {
   public:
     /// References must outlive it.
-    FenceWriter(state::Journal& journal, enforcer::UnitProperties& properties, Log& log)
-        : journal_(journal), properties_(properties), log_(log) {}
+    FenceWriter(enforcer::Executor& executor, enforcer::UnitProperties& properties, Log& log)
+        : executor_(executor), properties_(properties), log_(log) {}
 
     using Done = std::move_only_function<void(const FenceResult& result)>;
     /// Calls `done` once, now or later, after a bounded time; never after this or `properties` has ended. One
@@ -42,7 +42,8 @@ class FenceWriter {
         CpuSet online;
         Done done;
         CpuSet present{};
-        std::optional<planner::UndoRecord> before{}; ///< the record before the change
+        planner::UndoPointer before{};  ///< the record before the change
+        planner::UndoPointer written{}; ///< the record of the change
     };
     using CasePointer = std::shared_ptr<Case>;
 
@@ -53,11 +54,11 @@ class FenceWriter {
     void restore(const CasePointer& what);
     void was_restored(const CasePointer& what, int code);
     void take_up(const Case& what, const CpuSet& present);
-    void take_record_back(const Case& what);
-    void forget(const Case& what);
-    void report(const Result<void>& written);
+    void report(const auto& written) {
+        if (!written) log_.error(written.error().to_string());
+    }
 
-    state::Journal& journal_;
+    enforcer::Executor& executor_;
     enforcer::UnitProperties& properties_;
     Log& log_;
     std::shared_ptr<int> alive_ = std::make_shared<int>(); ///< answers that come after the end are dropped

@@ -2,8 +2,6 @@
 #include "app/manager.hpp"
 
 #include "app/claim_notes.hpp"
-#include "app/dead_processes.hpp"
-#include "app/inherited_restorer.hpp"
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/silent_processes.hpp"
@@ -47,22 +45,21 @@ state::FormerSlots former_slots(const Manager::Parts& parts) {
 
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
-                                        Problems({shared_.loading, shared_.current, parts_.journal,
-                                                  carrying_.executor, tasks_, units_, steering_, parts_.root,
-                                                  parts_.settings}),
+                                        Problems({shared_.loading, shared_.current, carrying_.executor,
+                                                  tasks_, units_, steering_, parts_.root, parts_.settings}),
                                         PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
                                                      parts_.enforcer.acts()}),
                                         LatencySource(parts_.root)},
-      carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
-                LostRecords(parts_.root, parts_.journal, parts_.log),
-                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log),
+      carrying_{enforcer::Executor(std::move(parts_.journal), parts_.enforcer),
+                KernelChanges(carrying_.executor),
+                Undo(parts_.root, carrying_.executor, parts_.enforcer.acts(), parts_.log),
                 Joins({parts_.root, shared_.current, tasks_, shared_.releases,
                        [this] { work_.want(Work::Urgency::soon); }, parts_.log},
                       runtime_file(parts_, "joins"))},
       coexistence_(parts_.root, shared_.current,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
-      units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
+      units_({parts_.root, shared_.current, carrying_.executor, parts_.unit_properties, shared_.releases,
               [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
               [this] { work_.want(Work::Urgency::now); },
               [this](const auto& unit, const auto& policy, const auto& result) {
@@ -82,16 +79,15 @@ Manager::Manager(Parts parts)
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
                   [this] { work_.want(Work::Urgency::later); }, [this] { work_.want(Work::Urgency::now); }}),
-      tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
-              followers_},
-             ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, carrying_.left, carrying_.joins, shared_.releases,
-                          shared_.answers.placed(), parts_.log, former_slots(parts_)),
-             Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
+      tasks_({parts_.root, shared_.current, carrying_.executor, parts_.log, shared_.releases, followers_},
+             ThreadPlacer(shared_.current, carrying_.executor, carrying_.changes, carrying_.undo,
+                          carrying_.joins, shared_.releases, shared_.answers.placed(), parts_.log,
+                          former_slots(parts_)),
+             Reaper(parts_.enforcer, carrying_.executor, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
-      queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
-               carrying_.lost, shared_.answers.placed(), parts_.log}),
+      queues_({shared_.current, parts_.enforcer, carrying_.executor, shared_.releases, carrying_.undo,
+               shared_.answers.placed(), parts_.log}),
       steering_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  shared_.releases, parts_.log, parts_.enforcer.acts() && !parts_.settings.dry_run,
                  [this](int pid) { tasks_.process_changed(pid); },
@@ -115,7 +111,7 @@ bool Manager::claims_nothing(std::string_view policy) {
     const auto* resolved = shared_.current.placements().find(policy);
     return resolved != nullptr && resolved->policy->exclusive == policy::Exclusive::yes &&
            resolved->policy->model != policy::Model::irq &&
-           (work_.passes() > 1 || parts_.journal.size() == 0) &&
+           (work_.passes() > 1 || carrying_.executor.journal().size() == 0) &&
            is_idle(*shared_.current.world, tasks_.table(), policy);
 }
 
@@ -137,9 +133,9 @@ void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
 }
 
 Result<void> Manager::start() {
-    for (const auto& fault : parts_.journal.faults())
+    for (const auto& fault : carrying_.executor.journal().faults())
         parts_.log.error("the undo journal: " + fault.to_string());
-    forget_dead_processes(parts_.root, parts_.journal, parts_.log);
+    carrying_.undo.note_dead();
     auto machine = machine::read_machine(parts_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
     const auto loader = shared_.loading.begin(std::move(*machine), {});
@@ -156,7 +152,7 @@ Result<void> Manager::start() {
                                 counted(world.policies().policies.size(), "policy", "policies"),
                                 counted(online.count(), "CPU"), online.to_list(),
                                 counted(world.machine().nics.size(), "interface"),
-                                counted(parts_.journal.size(), "subject")));
+                                counted(carrying_.executor.journal().size(), "subject")));
     return {};
 }
 
@@ -171,7 +167,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
         carrying_.changes.begin_pass();
-        carrying_.lost.begin_pass();
+        carrying_.undo.begin_pass();
         log_silent(tasks_.sources().command_lines(), parts_.log);
         tasks_.begin_pass();
         bookkeeping_.begin_pass();
@@ -187,14 +183,14 @@ std::unique_ptr<Job> Manager::make_pass() {
     });
     pass->until([this](const auto& out_of_time) { return tasks_.end_pass(out_of_time); });
     pass->until([this](const auto& out_of_time) { return carrying_.joins.tidy(out_of_time); });
-    pass->then([this] { carrying_.left.end_pass(); });
+    pass->then([this] { carrying_.undo.end_tasks(); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(learn_nic_usage(bookkeeping_, steering_, [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
-        carrying_.lost.end_pass();
+        carrying_.undo.end_pass();
         followers_.memory().take_moved();
         units_.begin_pass();
         bookkeeping_.begin_costs();
@@ -203,7 +199,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] { steering_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    pass->until(look_after_journal(parts_.journal, parts_.log));
+    pass->until(look_after_journal(carrying_.executor.journal(), parts_.log));
     pass->then([this] {
         tasks_.placer().keep_slots();
         carrying_.changes.end_pass();
@@ -271,7 +267,7 @@ void Manager::end_duties(const char* why) {
     shared_.answers.give_up(why);
     carrying_.changes.stop();
     tasks_.begin_stop();
-    carrying_.left.begin_stop();
+    carrying_.undo.begin_stop();
     carrying_.joins.begin_stop();
 }
 
@@ -308,25 +304,20 @@ void Manager::begin_stop(std::function<void()> done) {
     const auto online = topology::read_online(parts_.root).value_or(shared_.current.placements().online);
     stop->then_do([this, online] {
         const auto choose = [this](const state::Entry& entry) {
-            return shared_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::keep
-                                                                       : Restorer::Choice::restore;
+            return shared_.current->keeps_on_stop(entry.record->policy) ? Restorer::Choice::keep
+                                                                        : Restorer::Choice::restore;
         };
-        return std::make_unique<Restorer>(
-            Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log}, online, choose,
-            [this](const status::Changes& changes) {
-                const auto count = to_string(changes.put_back());
-                parts_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
-            });
+        return std::make_unique<Restorer>(Restorer::Parts{carrying_.executor, tasks_.sources(), parts_.log},
+                                          online, choose, [this](const status::Changes& changes) {
+                                              const auto count = to_string(changes.put_back());
+                                              parts_.log.info(count.empty() ? "nothing had to be put back"
+                                                                            : count + " put back as before");
+                                          });
     });
     stop->then_do([this, online] {
-        return std::make_unique<InheritedRestorer>(
-            InheritedRestorer::Parts{parts_.root, parts_.journal, carrying_.executor, carrying_.left,
-                                     parts_.log},
-            online, [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
-    });
-    stop->then([this] {
-        if (const auto forgotten = parts_.journal.forget_given(); !forgotten)
-            parts_.log.error(forgotten.error().to_string());
+        return std::make_unique<OrphanRestorer>(
+            OrphanRestorer::Parts{parts_.root, carrying_.executor, carrying_.undo, parts_.log}, online,
+            [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
     });
     // Last, as it may wait: it looks at processes, and writes to a disk.
     stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });

@@ -8,14 +8,13 @@
 #include "app/followers.hpp"
 #include "app/joins.hpp"
 #include "app/latency_source.hpp"
-#include "app/left_children.hpp"
 #include "app/loading.hpp"
-#include "app/lost_records.hpp"
 #include "app/pass_answers.hpp"
 #include "app/problems.hpp"
 #include "app/queues.hpp"
 #include "app/steering.hpp"
 #include "app/tasks.hpp"
+#include "app/undo.hpp"
 #include "app/units.hpp"
 #include "app/work.hpp"
 
@@ -33,7 +32,7 @@ class Manager final : public Commands {
     /// References must outlive the manager.
     struct Parts {
         const host::Root& root;
-        state::Journal& journal;
+        state::Journal journal; ///< taken by the executor
         enforcer::Enforcer& enforcer;
         enforcer::UnitProperties& unit_properties;
         Log& log;
@@ -117,8 +116,7 @@ class Manager final : public Commands {
     struct Carrying {
         enforcer::Executor executor;
         KernelChanges changes;
-        LostRecords lost;
-        LeftChildren left;
+        Undo undo;
         Joins joins;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();

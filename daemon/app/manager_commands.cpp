@@ -50,7 +50,7 @@ void Manager::status(OwnedAnswer answer) {
                              parts_.settings.policy_folders,
                              shared_.current->machine().topology.online,
                              parts_.settings.reconcile_interval};
-        overview.counters = {.journal = parts_.journal.size(),
+        overview.counters = {.journal = carrying_.executor.journal().size(),
                              .passes = work_.passes(),
                              .passing = work_.passing(),
                              .last_pass = shared_.problems.last_pass(),
@@ -63,7 +63,8 @@ void Manager::status(OwnedAnswer answer) {
         for (std::size_t i = 0; i < overview.policies.size(); ++i) {
             auto& policy = overview.policies[i];
             if (policy.note.empty() && work_.passes() > 1)
-                policy.note = match_note(*shared_.current.world, tasks_.table(), parts_.journal, i);
+                policy.note =
+                    match_note(*shared_.current.world, tasks_.table(), carrying_.executor.journal(), i);
             policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
             policy.packets.tasks = std::move(states[policy.name]);
         }
@@ -112,14 +113,15 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
     const auto pid = inventory::read_process_id(parts_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
-    work_.add(std::make_unique<ExplainJob>(
-        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal, shared_.releases,
-                          [this](const TaskId& process, auto& into) {
-                              units_.explain(process, into);
-                              steering_.explain(process, into);
-                              bookkeeping_.local_reads().explain(process, into);
-                          }},
-        *pid, std::move(answer)));
+    work_.add(std::make_unique<ExplainJob>(ExplainJob::Parts{parts_.root, shared_.current, tasks_,
+                                                             carrying_.executor.journal(), shared_.releases,
+                                                             [this](const TaskId& process, auto& into) {
+                                                                 units_.explain(process, into);
+                                                                 steering_.explain(process, into);
+                                                                 bookkeeping_.local_reads().explain(process,
+                                                                                                    into);
+                                                             }},
+                                           *pid, std::move(answer)));
 }
 
 Result<std::string> Manager::history(const std::string& kind) {
@@ -202,13 +204,13 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
         const bool is_its = task != nullptr && task->pid == pid;
-        const bool is_meant = what.empty() || (is_policy ? entry.record.policy == what : is_its);
+        const bool is_meant = what.empty() || (is_policy ? entry.record->policy == what : is_its);
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
     auto shared_answer = std::make_shared<Answer>(std::move(answer));
     if (until == Until::begun) (*shared_answer)(status::message_text("the release has begun"));
     work_.add(std::make_unique<Restorer>(
-        Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log},
+        Restorer::Parts{carrying_.executor, tasks_.sources(), parts_.log},
         shared_.current.placements().online, choose,
         [this, shared_answer, until](status::Changes changes) {
             begin_pass(false);

@@ -91,7 +91,7 @@ Sequence::Stage learn_latencies(LatencySource& source, const Current& current, c
 Sequence::Stage look_after_journal(state::Journal& journal, Log& log) {
     return [&journal, &log](const OutOfTime& out_of_time) {
         const auto known = journal.faults();
-        const bool is_done = journal.look_after_files(out_of_time);
+        const bool is_done = journal.look_after_file(out_of_time);
         for (const auto& fault : journal.faults())
             if (std::ranges::find(known, fault.message, &Error::message) == known.end())
                 log.error("the undo journal: " + fault.to_string());

@@ -37,7 +37,7 @@ void reread_channels(const host::Root& root, Current& current);
 [[nodiscard]] Sequence::Stage learn_latencies(LatencySource& source, const Current& current,
                                               const std::string& state_dir);
 
-/// Writes files of the undo journal anew that were removed or cut, and logs what is newly wrong with them.
+/// Writes the undo journal anew if it was removed or cut, and logs what is newly wrong with it.
 [[nodiscard]] Sequence::Stage look_after_journal(state::Journal& journal, Log& log);
 
 /// Learns which interface serves which process; `changed` is called if the placements are others for it.

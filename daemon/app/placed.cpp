@@ -11,10 +11,10 @@ namespace affinityd::app {
 namespace {
 
 /// On whose behalf it is, or was.
-std::string_view policy_of(const planner::Action& action, const std::optional<planner::UndoRecord>& before) {
+std::string_view policy_of(const planner::Action& action) {
     const auto* kept_off = std::get_if<planner::KeptOff>(&action.reason);
     if (kept_off != nullptr && !kept_off->by.empty()) return kept_off->by.front();
-    return action.policy.empty() && before ? before->policy : action.policy;
+    return action.policy.empty() && action.record ? action.record->policy : action.policy;
 }
 
 bool is_kept_off(const planner::Action& action) {
@@ -54,10 +54,10 @@ void Placed::count(const planner::Action& action, std::string_view policy, const
     }
 }
 
-void Placed::carried(const planner::Action& action, const enforcer::Applied& applied,
-                     const std::optional<planner::UndoRecord>& before) {
-    if (is_in_pass_) count(action, policy_of(action, before), applied);
-    if (before || action.restore || is_kept_off(action) || !enforcer::took_effect(applied.outcome)) return;
+void Placed::carried(const planner::Action& action, const enforcer::Applied& applied) {
+    if (is_in_pass_) count(action, policy_of(action), applied);
+    if (action.record || action.restore || is_kept_off(action) || !enforcer::took_effect(applied.outcome))
+        return;
     auto& fresh = fresh_[action.policy];
     if (is_in_pass_ || !fresh.is_told) fresh.placed.add(action.subject);
 }

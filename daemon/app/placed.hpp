@@ -21,9 +21,8 @@ namespace affinityd::app {
 /// the log. The four ways tell it what they did; what they do because of events counts only as news.
 class Placed {
   public:
-    /// Something was asked for. `before`: the subject's undo record until then.
-    void carried(const planner::Action& action, const enforcer::Applied& applied,
-                 const std::optional<planner::UndoRecord>& before);
+    /// Something was asked for. The action has the subject's undo record until then.
+    void carried(const planner::Action& action, const enforcer::Applied& applied);
     /// A subject was looked at, and has what its policy wants.
     void found_in_place(const machine::Subject& subject, std::string_view policy);
     /// A subject was looked at, and is not to be asked for again now.

@@ -36,7 +36,7 @@ std::vector<planner::Problem> Problems::present() const {
     add(nic_problems(world, sources_.tasks.table()));
     // Until the first pass is over, not all processes have been seen.
     if (last_pass_ != Time{}) add(idle_claims(world, sources_.tasks.table()));
-    for (const auto& fault : sources_.journal.faults())
+    for (const auto& fault : sources_.executor.journal().faults())
         list.push_back({{}, fault.subject, "the undo journal: " + fault.message});
     add(silence_problems(sources_.tasks.sources().command_lines()));
     add(listener_problems(sources_.tasks.sources().listeners()));

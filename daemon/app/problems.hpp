@@ -5,7 +5,6 @@
 #include "app/steering.hpp"
 #include "app/tasks.hpp"
 #include "app/units.hpp"
-#include "state/journal.hpp"
 #include "status/status.hpp"
 
 #include <chrono>
@@ -23,7 +22,6 @@ class Problems {
     struct Sources {
         const Loading& loading;
         const Current& current;
-        const state::Journal& journal;
         const enforcer::Executor& executor;
         Tasks& tasks;
         const Units& units;

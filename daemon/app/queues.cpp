@@ -74,47 +74,40 @@ bool Queues::is_wanted(const QueueTarget& target) const {
 std::optional<Action> Queues::plan(const QueueTarget& target) {
     if (!is_wanted(target)) return std::nullopt;
     const auto present = read(target.subject);
-    if (!present) return std::nullopt;
-    return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
-                               *present);
+    return present ? plan(target, *present) : std::nullopt;
+}
+
+std::optional<Action> Queues::plan(const QueueTarget& target, const Setting& present) {
+    return planner::plan_queue(
+        {parts_.current.placements(), none_, parts_.executor.journal(), &parts_.executor}, target, present);
 }
 
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
-    const auto before = parts_.journal.find(action.subject);
     const auto carried =
         parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
-    parts_.placed.carried(action, carried->applied, before);
+    parts_.placed.carried(action, carried->applied);
     if (!enforcer::took_effect(carried->applied.outcome)) return;
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
 
 void Queues::put_right(const QueueTarget& target) {
-    const auto action = plan(target);
-    const auto found = present_.find(target.subject);
-    if (found == present_.end() || !is_wanted(target)) return;
+    if (!is_wanted(target)) return;
+    const auto present = read(target.subject);
+    if (!present) return;
     const auto& topology = parts_.current->machine().topology;
-    parts_.lost.take_up(target.subject, found->second, target.policy, topology);
-    if (action) return apply(*action);
-    const auto& online = topology.online;
-    if (const auto record = parts_.journal.find(target.subject);
-        record && !planner::is_as_given(*record, found->second, online) &&
-        planner::was_widened(target.subject, *record, found->second, online))
-        parts_.lost.follow_kernel(target.subject, found->second, target.policy);
-    settle(target, found->second);
-    if (parts_.lost.searching() && found->second == target.wanted)
-        parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
-}
-
-/// It stays as it is.
-void Queues::settle(const QueueTarget& target, const Setting& present) {
-    count_unchanged(target, present);
-    if (const auto done = parts_.executor.settle(target.subject, present, parts_.current.placements().online);
-        !done)
-        parts_.log.error(done.error().to_string());
+    parts_.undo.take_up(target.subject, *present, target.policy, topology.online);
+    if (const auto action = plan(target, *present)) return apply(*action);
+    if (const auto record = parts_.executor.journal().find(target.subject);
+        record && !planner::is_as_given(*record, *present, topology.online) &&
+        planner::was_widened(target.subject, *record, *present, topology.online))
+        parts_.undo.follow_kernel(target.subject, *present, target.policy);
+    count_unchanged(target, *present);
+    if (parts_.undo.searching() && *present == target.wanted)
+        parts_.undo.assume_ours(target.subject, *present, target.policy, topology);
 }
 
 void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
@@ -152,35 +145,34 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
     for (const auto& target : parts_.current.placements().queues)
         if (is_wanted(target)) wanted.insert(target.subject);
     std::vector<Subject> rest;
-    for (auto& entry : parts_.journal.queues(device))
+    for (auto& entry : parts_.executor.journal().queues(device))
         if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
             rest.push_back(std::move(entry.subject));
     return rest;
 }
 
 std::optional<Action> Queues::plan_restore(const Subject& subject) {
-    const auto record = parts_.journal.find(subject);
+    const auto record = parts_.executor.journal().find(subject);
     if (!record || parts_.current->keeps_after_removal(record->policy)) return std::nullopt;
     const auto present = read(subject);
     const auto& online = parts_.current.placements().online;
     if (!present || (!planner::is_still_ours(*record, *present, online) &&
                      !planner::was_widened(subject, *record, *present, online)))
         return std::nullopt;
-    return Action{subject, *present, record->original, "", planner::Restored::unwanted, true};
+    return Action{subject, *present, record->original, "", planner::Restored::unwanted, true, record};
 }
 
 void Queues::restore_unwanted(const Subject& subject) {
-    const auto record = parts_.journal.find(subject);
-    if (record && parts_.current->keeps_after_removal(record->policy)) {
-        if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
-            parts_.log.error(done.error().to_string());
+    const auto record = parts_.executor.journal().find(subject);
+    if (!record) return;
+    if (parts_.current->keeps_after_removal(record->policy)) {
+        parts_.undo.report(parts_.executor.part(subject, state::Standing::kept));
         return;
     }
-    const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
+    const auto carried = parts_.executor.restore(subject, record, parts_.current.placements().online);
     log_notices(parts_.log, carried.notices);
-    if (record)
-        parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
-                              carried.applied, record);
+    parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true, record},
+                          carried.applied);
 }
 
 void Queues::end_round() {
@@ -209,7 +201,8 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
         return say(State::stood_in, fmt::format("CPU {} has no interrupt vector left: on CPU {} instead",
                                                 note->wanted.to_string(), note->given.to_string()));
     if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
-    if (planner::is_in_place(target, into.present, parts_.journal, parts_.current.placements().online))
+    if (planner::is_in_place(target, into.present, parts_.executor.journal(),
+                             parts_.current.placements().online))
         return say(State::in_place);
     if (const auto* refusal = parts_.executor.refusals().find(target.subject))
         return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
@@ -229,7 +222,7 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
                               .shared_with = target.shared_with};
     if (const auto found = present_.find(target.subject); found != present_.end())
         value.present = found->second;
-    if (const auto record = parts_.journal.find(target.subject)) value.original = record->original;
+    if (const auto record = parts_.executor.journal().find(target.subject)) value.original = record->original;
     add_state(target, value);
     return value;
 }

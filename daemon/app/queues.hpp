@@ -3,13 +3,12 @@
 
 #include "app/job.hpp"
 #include "app/log.hpp"
-#include "app/lost_records.hpp"
 #include "app/placed.hpp"
 #include "app/releases.hpp"
+#include "app/undo.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/plan.hpp"
-#include "state/journal.hpp"
 #include "status/status.hpp"
 
 #include <optional>
@@ -26,11 +25,10 @@ class Queues {
     /// References must outlive it.
     struct Parts {
         const Current& current;
-        state::Journal& journal;
         enforcer::Enforcer& enforcer;
         enforcer::Executor& executor;
         const Releases& releases;
-        LostRecords& lost;
+        Undo& undo;
         Placed& placed;
         Log& log;
     };
@@ -69,7 +67,8 @@ class Queues {
     [[nodiscard]] bool is_wanted(const planner::QueueTarget& target) const;
     void add_state(const planner::QueueTarget& target, status::QueueStatus& into) const;
     void count_unchanged(const planner::QueueTarget& target, const planner::Setting& present);
-    void settle(const planner::QueueTarget& target, const planner::Setting& present);
+    [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target,
+                                                      const planner::Setting& present);
     void apply(const planner::Action& action);
 
     Parts parts_;

@@ -32,8 +32,9 @@ bool Reaper::sweep(const TaskTable& table, planner::Assignments& assignments,
         if (!doubtful_.empty()) {
             bury_if_gone(pid_, doubtful_.back(), nullptr, assignments);
             doubtful_.pop_back();
-        } else if (const auto pid = journal_.contents().held().threads().next_process(*cursor_)) {
-            if (table.find(*pid) == nullptr) doubtful_ = journal_.contents().held().threads().of(pid_ = *pid);
+        } else if (pid_ = executor_.journal().next_process(*cursor_); pid_ != 0) {
+            cursor_ = pid_;
+            if (table.find(pid_) == nullptr) doubtful_ = executor_.journal().threads(pid_);
         } else {
             cursor_.reset();
             executor_.drop_gone(looked_at_a_pass);

@@ -15,8 +15,8 @@ namespace affinityd::app {
 /// Clears away what is known of tasks that have ended: their slots, undo records, refusals and backoffs.
 class Reaper {
   public:
-    Reaper(enforcer::Enforcer& enforcer, enforcer::Executor& executor, state::Journal& journal, Log& log)
-        : enforcer_(enforcer), executor_(executor), journal_(journal), log_(log) {}
+    Reaper(enforcer::Enforcer& enforcer, enforcer::Executor& executor, Log& log)
+        : enforcer_(enforcer), executor_(executor), log_(log) {}
 
     /// A thread that is known to have ended.
     void bury(const TaskId& thread, int pid, planner::Assignments& assignments);
@@ -35,11 +35,10 @@ class Reaper {
   private:
     enforcer::Enforcer& enforcer_;
     enforcer::Executor& executor_;
-    state::Journal& journal_;
     Log& log_;
-    std::optional<std::size_t> cursor_; ///< of the sweep of this pass; no value: it is over
-    int pid_ = 0;                       ///< the process that the sweep has reached
-    std::vector<TaskId> doubtful_;      ///< its threads that are still to be checked
+    std::optional<int> cursor_;    ///< up to which pid the sweep of this pass has come; no value: it is over
+    int pid_ = 0;                  ///< the process that the sweep has reached
+    std::vector<TaskId> doubtful_; ///< its threads that are still to be checked
 };
 
 } // namespace affinityd::app

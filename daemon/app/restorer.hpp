@@ -2,10 +2,9 @@
 #pragma once
 
 #include "app/job.hpp"
-#include "app/log.hpp"
-#include "enforcer/executor.hpp"
+#include "app/undo.hpp"
 #include "inventory/fact_sources.hpp"
-#include "state/journal.hpp"
+#include "inventory/pid_stream.hpp"
 #include "status/changes.hpp"
 
 #include <functional>
@@ -29,7 +28,6 @@ class Restorer final : public Job {
 
     /// References must outlive it.
     struct Parts {
-        state::Journal& journal;
         enforcer::Executor& executor;
         inventory::FactSources& sources;
         Log& log;
@@ -54,6 +52,41 @@ class Restorer final : public Job {
     std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
     bool with_kept_ = false; ///< and some of it is still to be taken up
+};
+
+/// At the end: tasks that inherited one of our masks, and that no event has announced yet, get what their
+/// creators got back, also if these have ended since. Children of such tasks may have inherited it too, so
+/// the processes are gone through until none is left.
+class OrphanRestorer final : public Job {
+  public:
+    /// True if a policy's masks stay when the daemon stops.
+    using Keeps = std::function<bool(const std::string& policy)>;
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        enforcer::Executor& executor;
+        Undo& undo;
+        Log& log;
+    };
+    OrphanRestorer(const Parts& parts, CpuSet online, Keeps keeps)
+        : parts_(parts), online_(std::move(online)), keeps_(std::move(keeps)) {}
+
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    [[nodiscard]] bool begin_round();
+    void begin_process(int pid);
+    [[nodiscard]] bool finish_process(const OutOfTime& out_of_time);
+    void restore(const inventory::Thread& thread);
+
+    Parts parts_;
+    CpuSet online_;
+    Keeps keeps_;
+    std::optional<inventory::PidStream> pids_;   ///< of the round
+    std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now
+    unsigned rounds_ = 0;
+    std::size_t count_ = 0;     ///< restored in this round
+    unsigned empty_rounds_ = 0; ///< in a row: a child may come into the list after the first of them
 };
 
 } // namespace affinityd::app

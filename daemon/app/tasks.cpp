@@ -32,7 +32,7 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     };
     for (const auto& thread : known.threads)
         note(thread.id);
-    for (const auto& id : journal.contents().held().threads().of(known.id.tid))
+    for (const auto& id : journal.threads(known.id.tid))
         note(id);
     std::ranges::sort(unseen);
     unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
@@ -102,9 +102,11 @@ bool is_released(const Turn& turn, const Tasks::Parts& parts) {
 void record_unseen(const Turn& turn, const machine::TaskMask& subject, const CpuSet& allowed,
                    const Tasks::Parts& parts) {
     const auto& online = parts.current.placements().online;
-    const auto source = parts.journal.find_mask_source(subject.pid, allowed, online);
-    if (!source || (source->is_kept && !turn.policy)) return;
-    if (const auto done = parts.journal.put(subject, {source->original, allowed, allowed, source->policy});
+    const auto* source = parts.executor.journal().explain(subject.pid, allowed, online, 0);
+    if (source == nullptr || (source->standing == state::Standing::kept && !turn.policy)) return;
+    const auto& undo = source->terms->undo;
+    if (const auto done = parts.executor.journal().put(
+            subject, {undo.original, allowed, allowed, undo.policy}, nullptr, subject.task.start_time);
         !done)
         parts.log.error(done.error().to_string());
 }
@@ -118,7 +120,7 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
     if (auto* known = table.find(main.id.tid)) known->has_lost_main = false;
     const auto& online = parts.current.placements().online;
     const auto has_ours = [&](const machine::TaskMask& task) {
-        const auto record = parts.journal.find(task);
+        const auto record = parts.executor.journal().find(task);
         return record && planner::is_as_given(*record, main.allowed, online);
     };
     const machine::TaskMask subject{main.id, main.id.tid, main.comm};
@@ -126,11 +128,11 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
     if (!turn.change.has_lost_main) return;
     const bool is_explained = main.allowed.contains(online) || has_ours(subject);
     const std::span others(turn.threads.begin() + 1, turn.threads.end()); // ascending
-    for (const auto& id : parts.journal.contents().held().threads().of(main.id.tid)) {
+    for (const auto& id : parts.executor.journal().threads(main.id.tid)) {
         const machine::TaskMask other{id, main.id.tid, {}};
         if (id == main.id || std::ranges::binary_search(others, id, {}, &inventory::Thread::id)) continue;
         if (!has_ours(other)) continue;
-        if (const auto done = parts.journal.rename(other, subject, true); !done)
+        if (const auto done = parts.executor.journal().rename(other, subject); !done)
             parts.log.error(done.error().to_string());
         return;
     }
@@ -162,13 +164,14 @@ std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) cons
 
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
     const int pid = scan.id().tid;
+    const auto has_records = [this](int process) { return parts_.executor.journal().has_process(process); };
     if (serves_released_queue(scan, parts_.current.placements(), parts_.releases)) return false;
-    if (table_.find(pid) != nullptr || parts_.journal.contents().is_mask_source(pid, creator)) return true;
+    if (table_.find(pid) != nullptr || has_records(pid) || has_records(creator)) return true;
     const auto& placements = parts_.current.placements();
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
     if (scan.is_kernel())
         return placements.threads.contains(pid) ||
-               parts_.journal.contains(machine::TaskMask{scan.id(), pid, {}});
+               parts_.executor.journal().contains(machine::TaskMask{scan.id(), pid, {}});
     return !placements.claimed.empty() || placer_.may_be_left(scan);
 }
 
@@ -270,7 +273,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         if (turn.was_left && !read_again(parts_.root, thread, turn)) continue;
         // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
         view.cpuset = nullptr;
-        if (known != nullptr || parts_.journal.contains(machine::TaskMask{thread.id, pid, {}}))
+        if (known != nullptr || parts_.executor.journal().contains(machine::TaskMask{thread.id, pid, {}}))
             view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
         placer_.place(known, {view, thread, static_cast<unsigned>(index),
                               thread.id == turn.scan.id() ? *turn.change.creator : pid});
@@ -285,7 +288,7 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
     const int pid = turn.scan.id().tid;
     auto* known = table_.find(pid);
     if (known == nullptr || turn.threads.empty()) return true;
-    if (!turn.unseen) turn.unseen = find_unseen(turn, *known, parts_.journal);
+    if (!turn.unseen) turn.unseen = find_unseen(turn, *known, parts_.executor.journal());
     while (!turn.unseen->empty()) {
         const TaskId id = turn.unseen->back();
         turn.unseen->pop_back();
@@ -330,7 +333,6 @@ bool Tasks::end_pass(const OutOfTime& out_of_time) {
         if (out_of_time()) return false;
     }
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
-    parts_.journal.mask_sources().age();
     if (passes_ >= missing_until_) missing_until_ = 0;
     return true;
 }

@@ -62,7 +62,6 @@ class Tasks {
     struct Parts {
         const host::Root& root;
         const Current& current;
-        state::Journal& journal;
         enforcer::Executor& executor;
         Log& log;
         Releases& releases;

@@ -2,7 +2,6 @@
 #include "app/thread_placer.hpp"
 
 #include "app/notices.hpp"
-#include "state/unconfirmed.hpp"
 
 namespace affinityd::app {
 
@@ -25,24 +24,10 @@ const CpuSet* found_mask(const KnownProcess* process, const TaskId& id) {
 }
 
 /// The only undo record that the plan of one thread looks up.
-class OneRecord final : public planner::UndoLookup {
-  public:
-    OneRecord(std::optional<planner::UndoRecord> record, const state::Journal& journal, const CpuSet& online)
-        : record_(std::move(record)), journal_(journal), online_(online) {}
-    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
-        return record_;
-    }
-    [[nodiscard]] bool was_granted(const planner::Subject& subject,
-                                   const machine::Setting& present) const override {
-        return journal_.contains(subject) && journal_.recall(subject, present, online_);
-    }
-    [[nodiscard]] const std::optional<planner::UndoRecord>& get() const { return record_; }
-    void drop() { record_.reset(); }
-
-  private:
-    std::optional<planner::UndoRecord> record_;
-    const state::Journal& journal_;
-    const CpuSet& online_;
+struct OneRecord final : planner::UndoLookup {
+    explicit OneRecord(planner::UndoPointer one) : record(std::move(one)) {}
+    [[nodiscard]] planner::UndoPointer find(const machine::Subject&) const override { return record; }
+    planner::UndoPointer record;
 };
 
 } // namespace
@@ -52,7 +37,7 @@ class OneRecord final : public planner::UndoLookup {
 void ThreadPlacer::note_found(const KnownProcess& process, KnownThread& known,
                               const inventory::Thread& thread, State state) const {
     if (current_->policy(process.policy).drift == policy::Drift::enforce) return known.found.reset();
-    const bool has_record = journal_.contains(machine::TaskMask{thread.id, process.id.tid, {}});
+    const bool has_record = executor_.journal().contains(machine::TaskMask{thread.id, process.id.tid, {}});
     if (state != State::in_place || has_record) {
         if (state != State::yielded || has_record) known.found.reset();
         return;
@@ -80,22 +65,17 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     known.seat.is_own = plan.target->is_own;
 }
 
-void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
-                         const CpuSet* cpuset) {
-    auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
-    const auto note_given = [this, process, since = left_.now()](const planner::UndoRecord& record) {
-        if (process != nullptr) left_.note_coming(*process, record, since);
-    };
-    const auto before = journal_.find(action.subject);
-    const auto carried =
-        executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }, note_given});
+void ThreadPlacer::apply(KnownProcess* process, const Look& look, const planner::Action& action) {
+    auto* known = process == nullptr ? nullptr : process->threads.find(look.thread.id.tid);
+    const auto* descent = action.record || process == nullptr ? nullptr : &undo_.descent_of(process->id);
+    const auto carried = executor_.run(
+        action,
+        {current_->machine().topology, {}, [cpuset = look.process.cpuset] { return cpuset; }, descent});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
-    placed_.carried(action, applied, before);
+    placed_.carried(action, applied);
     if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
-    if (!action.restore && applied.granted != action.to)
-        if (const auto record = journal_.find(action.subject)) note_given(*record);
     if (known == nullptr) return;
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
@@ -123,35 +103,36 @@ const std::string* ThreadPlacer::policy_of(const Look& look) const {
 }
 
 /// The thread's undo record, or the one that add_record() would give it.
-std::optional<ThreadPlacer::Found> ThreadPlacer::record_of(const machine::TaskMask& subject,
-                                                           const Look& look) const {
-    if (auto record = journal_.find(subject)) return Found{std::move(*record)};
+ThreadPlacer::Found ThreadPlacer::record_of(const machine::TaskMask& subject, const Look& look) const {
+    if (auto record = executor_.journal().find(subject)) return {std::move(record)};
     const auto& allowed = look.thread.allowed;
+    const auto& online = current_.placements().online;
     const auto* wanted_by = policy_of(look);
     if (wanted_by != nullptr)
-        if (auto record = lost_.recall(subject, allowed, *wanted_by, current_->machine().topology))
-            return Found{std::move(*record)};
-    if (look.thread.is_kernel()) return std::nullopt;
-    const auto& online = current_.placements().online;
-    auto source = executor_.inherited(subject, allowed, look.creator, online);
-    const bool is_inherited = source.has_value();
-    if (!source) source = left_.explain(subject, allowed, online);
-    if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
-    if (source->is_kept && wanted_by == nullptr) return std::nullopt;
-    return Found{{source->original, allowed, allowed, source->policy}, !is_inherited};
+        if (auto record = undo_.recall(subject, allowed, *wanted_by, online)) return {std::move(record)};
+    if (look.thread.is_kernel()) return {};
+    const auto source = undo_.explain(subject, allowed, look.creator, online);
+    if (source.record == nullptr) return {};
+    const auto& undo = source.record->terms->undo;
+    if (current_->keeps_after_removal(undo.policy)) return {};
+    if (source.record->standing == state::Standing::kept && wanted_by == nullptr) return {};
+    return {std::make_shared<planner::UndoRecord>(
+                planner::UndoRecord{undo.original, allowed, allowed, undo.policy}),
+            source.is_of_orphan};
 }
 
 void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look) {
-    if (journal_.contains(subject)) return;
+    if (executor_.journal().contains(subject)) return;
     const auto found = record_of(subject, look);
-    if (!found && !look.thread.is_kernel())
-        left_.leave(subject, look.thread.allowed, current_.placements().online);
-    if (!found) return;
-    const auto& record = found->record;
-    const auto done = journal_.put(subject, record);
-    if (!done) return log_.error(done.error().to_string()); // the end looks for it again
-    if (found->is_of_left_child) left_.take_in(subject);
-    if (!look.thread.is_kernel()) left_.note(look.process.id, record, look.thread.id.start_time);
+    if (!found.record) {
+        if (!look.thread.is_kernel()) undo_.leave(subject, look.thread.allowed, current_.placements().online);
+        return;
+    }
+    const auto& descent = undo_.descent_of(look.process.id);
+    const auto since = look.thread.id.start_time;
+    if (!undo_.report(executor_.journal().put(subject, *found.record, &descent, since)))
+        return; // the end looks for it again
+    if (found.is_of_orphan) undo_.take_in(subject);
 }
 
 planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
@@ -159,11 +140,9 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     const auto& [process, thread, index, creator] = look;
     // It was let go by hand, and so is not kept off claimed CPUs either.
     if (!process.policy && releases_.process(process.id)) return {};
-    auto found = record_of({thread.id, process.id.tid, thread.comm}, look);
-    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt, journal_,
-                     current_.placements().online);
-    const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
-    if (is_kept) record.drop();
+    OneRecord record(record_of({thread.id, process.id.tid, thread.comm}, look).record);
+    const bool is_kept = record.record && current_->keeps_after_removal(record.record->policy);
+    if (is_kept) record.record.reset();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};
     const planner::ThreadView view{thread,
                                    index,
@@ -175,7 +154,7 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.
-        record.drop();
+        record.record.reset();
         plan = planner::plan_thread(planning, process, view);
         plan.forget = true;
         if (plan.state == State::unwanted) plan.state = State::foreign; // `explain` says so
@@ -211,24 +190,15 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
     const auto plan = this->plan(known, look, assignments_);
     if (known != nullptr) note(*known, thread, plan);
     if (plan.forget)
-        if (const auto done =
-                journal_.settle(subject, plan.is_kept ? state::Parting::kept : state::Parting::put_back);
-            !done)
-            log_.error(done.error().to_string());
+        undo_.report(executor_.part(subject, plan.is_kept ? state::Standing::kept : state::Standing::back));
     if (const auto* policy = policy_of(look); plan.is_by_kernel && policy != nullptr)
-        lost_.follow_kernel(subject, thread.allowed, *policy);
-    if (plan.action) return apply(known, thread.id, *plan.action, look.process.cpuset);
+        undo_.follow_kernel(subject, thread.allowed, *policy);
+    if (plan.action) return apply(known, look, *plan.action);
     count_unchanged(subject, look, plan.state);
-    if (plan.state == State::in_place || (plan.state == State::yielded && !changes_.is_fresh()))
-        if (const auto done =
-                state::settle_unconfirmed(journal_, subject, thread.allowed, current_.placements().online);
-            !done)
-            log_.error(done.error().to_string());
-    if (lost_.searching() && plan.state == State::in_place && plan.target &&
-        !thread.allowed.contains(current_.placements().online)) {
-        lost_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,
+    if (undo_.searching() && plan.state == State::in_place && plan.target &&
+        !thread.allowed.contains(current_.placements().online))
+        undo_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,
                           current_->machine().topology);
-    }
 }
 
 } // namespace affinityd::app

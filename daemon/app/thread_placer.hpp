@@ -3,17 +3,14 @@
 
 #include "app/joined_tasks.hpp"
 #include "app/kernel_changes.hpp"
-#include "app/left_children.hpp"
-#include "app/log.hpp"
-#include "app/lost_records.hpp"
 #include "app/placed.hpp"
 #include "app/releases.hpp"
 #include "app/task_table.hpp"
+#include "app/undo.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/assignments.hpp"
 #include "state/former_slots.hpp"
-#include "state/journal.hpp"
 
 namespace affinityd::app {
 
@@ -28,16 +25,15 @@ class ThreadPlacer {
         unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
-    ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
-                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left, JoinedTasks& joined,
-                 const Releases& releases, Placed& placed, Log& log, state::FormerSlots former = {})
-        : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          left_(left), joined_(joined), releases_(releases), placed_(placed), log_(log),
-          former_(std::move(former)) {}
+    ThreadPlacer(const Current& current, enforcer::Executor& executor, const KernelChanges& changes,
+                 Undo& undo, JoinedTasks& joined, const Releases& releases, Placed& placed, Log& log,
+                 state::FormerSlots former = {})
+        : current_(current), executor_(executor), changes_(changes), undo_(undo), joined_(joined),
+          releases_(releases), placed_(placed), log_(log), former_(std::move(former)) {}
 
     /// True for a process that no policy wants, and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
-        return left_.may_be_one(scan, current_.placements().online);
+        return undo_.may_be_left(scan, current_.placements().online);
     }
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
@@ -54,14 +50,13 @@ class ThreadPlacer {
 
   private:
     struct Found {
-        planner::UndoRecord record;
-        bool is_of_left_child = false;
+        planner::UndoPointer record;
+        bool is_of_orphan = false;
     };
-    [[nodiscard]] std::optional<Found> record_of(const machine::TaskMask& subject, const Look& look) const;
+    [[nodiscard]] Found record_of(const machine::TaskMask& subject, const Look& look) const;
     [[nodiscard]] const std::string* policy_of(const Look& look) const;
     void add_record(const machine::TaskMask& subject, const Look& look);
-    void apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
-               const CpuSet* cpuset);
+    void apply(KnownProcess* process, const Look& look, const planner::Action& action);
     void count_unchanged(const machine::TaskMask& subject, const Look& look,
                          planner::ThreadPlan::State state);
     void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
@@ -69,11 +64,9 @@ class ThreadPlacer {
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;
-    state::Journal& journal_;
     enforcer::Executor& executor_;
     const KernelChanges& changes_;
-    LostRecords& lost_;
-    LeftChildren& left_;
+    Undo& undo_;
     JoinedTasks& joined_;
     const Releases& releases_;
     Placed& placed_;

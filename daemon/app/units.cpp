@@ -34,7 +34,7 @@ struct Units::Restoring {
 };
 
 Units::Units(Parts parts)
-    : parts_(std::move(parts)), writer_(parts_.journal, parts_.properties, parts_.log) {}
+    : parts_(std::move(parts)), writer_(parts_.executor, parts_.properties, parts_.log) {}
 
 void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
     if (!parts_.acts || is_stopping_) return;
@@ -80,7 +80,7 @@ void Units::leave(const Member& member) {
 void Units::begin_pass() {
     if (!parts_.acts || is_stopping_) return;
     has_passed_ = true;
-    for (const auto& entry : parts_.journal.queues())
+    for (const auto& entry : parts_.executor.journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
     for (auto& [name, unit] : units_)
@@ -188,11 +188,11 @@ FenceWish Units::wish_for(const Unit& unit, std::string obstacle) const {
 /// Of a unit that no policy wants: true if there is nothing to restore, or nothing that may be.
 bool Units::drop_record(const std::string& name) {
     const machine::UnitCpuset subject{name};
-    if (!parts_.journal.contains(subject)) return true;
+    if (!parts_.executor.journal().contains(subject)) return true;
     const auto& unit = units_.at(name);
     const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
     if (!is_removed || !unit.stays_if_removed) return false;
-    if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
+    if (const auto done = parts_.executor.part(subject, state::Standing::kept); !done)
         parts_.log.error(done.error().to_string());
     return true;
 }
@@ -238,7 +238,7 @@ void Units::settled(const std::string& name, const FenceResult& result) {
 void Units::restore(const Choose& choose, Restored done) {
     using Choice = Restorer::Choice;
     const auto restoring = std::make_shared<Restoring>(Restoring{std::move(done)});
-    for (const auto& entry : parts_.journal.queues()) {
+    for (const auto& entry : parts_.executor.journal().queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
         const auto choice = subject == nullptr ? Choice::skip : choose(entry);
         if (choice == Choice::skip) continue;
@@ -246,7 +246,7 @@ void Units::restore(const Choose& choose, Restored done) {
         std::erase_if(members_, [&](const auto& member) { return member.second.unit == subject->unit; });
         unit.policies.clear();
         if (choice == Choice::keep) {
-            if (const auto done_with = parts_.journal.settle(*subject, state::Parting::kept); !done_with)
+            if (const auto done_with = parts_.executor.part(*subject, state::Standing::kept); !done_with)
                 parts_.log.error(done_with.error().to_string());
             continue;
         }
@@ -264,8 +264,8 @@ void Units::begin_stop() {
         unit.is_due = false;
     restore(
         [this](const state::Entry& entry) {
-            return parts_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::keep
-                                                                      : Restorer::Choice::restore;
+            return parts_.current->keeps_on_stop(entry.record->policy) ? Restorer::Choice::keep
+                                                                       : Restorer::Choice::restore;
         },
         [](std::size_t) {});
     // One that systemd is being asked about may get its record only when the answer comes.

@@ -35,7 +35,7 @@ class Units {
     struct Parts {
         const host::Root& root;
         const Current& current;
-        state::Journal& journal;
+        enforcer::Executor& executor;
         enforcer::UnitProperties& properties;
         const Releases& releases;
         std::function<void()>

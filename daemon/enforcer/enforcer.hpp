@@ -43,13 +43,10 @@ enum class Outcome : std::uint8_t {
 /// True for refusals that CPUs and cpusets which change may cause for a moment.
 [[nodiscard]] bool is_of_the_moment(Outcome outcome);
 
-/// What each errno of a write to an interrupt's mask means. EIO (up to Linux 6.11) and EPERM
-/// (since): a managed interrupt, for good. Source: kernel/irq/manage.c, kernel/irq/proc.c,
-/// arch/x86/kernel/apic/vector.c.
-[[nodiscard]] Outcome irq_outcome(int code);
-/// The same for steering maps and flow tables, which are never managed: EPERM is a missing CAP_NET_ADMIN.
-/// Source: net/core/net-sysfs.c.
-[[nodiscard]] Outcome steering_outcome(int code);
+/// What the errno of a write means: sched_setaffinity(2); kernel/irq/manage.c, kernel/irq/proc.c,
+/// arch/x86/kernel/apic/vector.c; net/core/net-sysfs.c, where nothing is managed and EPERM is a missing
+/// CAP_NET_ADMIN.
+[[nodiscard]] Outcome outcome_of(const machine::Subject& subject, int code);
 
 struct Applied {
     Outcome outcome = Outcome::failed;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/executor.hpp"
 
-#include "state/unconfirmed.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -14,6 +12,7 @@ using machine::Setting;
 using machine::Subject;
 using machine::TaskMask;
 using planner::Action;
+using planner::UndoPointer;
 using planner::UndoRecord;
 
 constexpr std::size_t most_diversions_tried = 64;
@@ -38,20 +37,6 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     notice.code = fault.code;
     notice.fault = fault;
     carried.notices.push_back(std::move(notice));
-}
-
-/// One that is gone may have become its process's main thread, by running another program.
-bool may_be_main_now(const Subject& subject) {
-    const auto* task = std::get_if<TaskMask>(&subject);
-    return task != nullptr && task->task.tid != task->pid;
-}
-
-/// A program may set again what it once read; who writes to interrupts and queues chooses what to write.
-bool is_ours(const state::Journal& journal, const UndoRecord& record, const Subject& subject,
-             const Setting& present, const CpuSet& online) {
-    return planner::is_still_ours(record, present, online) ||
-           planner::was_widened(subject, record, present, online) ||
-           (is_task(subject) && journal.recall(subject, present, online));
 }
 
 /// True if the subject has something else than it was granted, and nobody else has set that. Should the
@@ -89,22 +74,6 @@ Setting original_of(const Action& action, const Circumstances& circumstances, En
     return present ? present->value_or(action.from) : action.from;
 }
 
-/// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
-/// the next look at its process: it has the main thread's number and, set a moment ago or not, its own mask
-/// if it runs another program by now.
-Result<void> take_back(state::Journal& journal, Enforcer& enforcer, const Action& action, Outcome outcome,
-                       const std::optional<UndoRecord>& before) {
-    if (has_gone(outcome) && may_be_main_now(action.subject)) {
-        // Where nobody could read what it had, it was gone before, and there is nothing to put back.
-        const auto record = journal.find(action.subject);
-        if (record && !record->original.cpus().empty()) return {};
-    }
-    if (!before || (has_gone(outcome) && !enforcer.may_return(action.subject)))
-        return journal.forget(action.subject);
-    // What an earlier change did is still in force and still has to be undone.
-    return journal.put(action.subject, *before);
-}
-
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -114,22 +83,16 @@ bool Executor::is_put_off(const Action& action) const {
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
-    if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
+    if (action.restore)
+        return restore(action.subject, action.record, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
-    // If an earlier daemon was killed in the middle of a change, what the subject is set to tells now whether
-    // that was made.
-    const auto& online = circumstances.topology.online;
-    auto before = journal_.find(action.subject);
-    if (before && before->before && enforcer_.acts() && settle(action.subject, action.from, online))
-        before =
-            state::is_untouched(*before, action.from, online) ? std::nullopt : journal_.find(action.subject);
-    Carried carried = carry_out(action, before, circumstances);
-    // What was refused was not put right, and is no blow in a fight.
+    Carried carried = carry_out(action, circumstances);
+    // A refused write does not count towards the limit of a fight.
     if (!expected_.holds_for(action.subject) && took_effect(carried.applied.outcome) &&
-        Backoff::is_correction(action, before)) {
+        Backoff::is_correction(action, action.record)) {
         carried.notices.push_back(notice_of(Notice::Kind::corrected, action, carried.applied));
         ++corrected_[action.policy];
-        if (backoff_.correct(action, before, now_()))
+        if (backoff_.correct(action, action.record, now_()))
             carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
     }
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
@@ -137,24 +100,23 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     return carried;
 }
 
-Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
-                            const Circumstances& circumstances) {
+Carried Executor::carry_out(const Action& action, const Circumstances& circumstances) {
     Carried carried;
+    UndoPointer written;
     if (enforcer_.acts()) {
+        const auto& before = action.record;
         const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
         const auto seen = !before || is_changed ? original_of(action, circumstances, enforcer_) : Setting{};
-        const Setting& original = before ? before->original : seen;
-        if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
-                                          enforcer_.ticks(), is_changed ? &seen : nullptr);
-            !done) {
+        const auto& present = is_changed ? seen : action.from;
+        auto done = remember(action, before ? before->original : seen, present, circumstances.descent);
+        if (!done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::unrecorded, {}, done.error().code};
             ++counts_[place_of(Outcome::unrecorded)];
             tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
             return carried;
         }
-        if (circumstances.written_down)
-            circumstances.written_down({original, action.to, action.to, action.policy});
+        written = std::move(*done);
     }
     carried.applied = enforcer_.apply(action);
     if (carried.applied.outcome == Outcome::narrowed && is_task(action.subject)) {
@@ -164,16 +126,54 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
             carried.applied = {Outcome::done, action.to, 0};
     }
     ++counts_[place_of(carried.applied.outcome)];
-    if (!enforcer_.acts()) return carried;
-    const auto done = took_effect(carried.applied.outcome)
-                          ? journal_.confirm(action.subject, carried.applied.granted)
-                          : take_back(journal_, enforcer_, action, carried.applied.outcome, before);
-    if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    if (!written) return carried;
+    if (const auto done = close(action, carried.applied, written); !done)
+        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
 }
 
-Result<void> Executor::settle(const Subject& subject, const Setting& present, const CpuSet& online) {
-    return state::settle_unconfirmed(journal_, subject, present, online);
+Result<void> Executor::close(const Action& action, const Applied& applied, const UndoPointer& written) {
+    const auto& subject = action.subject;
+    if (took_effect(applied.outcome)) return confirm(subject, *written, applied.granted);
+    if (!has_gone(applied.outcome)) return take_back(subject, action.record);
+    // One that is gone may be its process's main thread by now, by running another program. Its record waits
+    // for its exit, or for the next look at its process; where nothing could be read, it was gone before.
+    const auto* task = std::get_if<TaskMask>(&subject);
+    const bool may_be_main = task != nullptr && task->task.tid != task->pid;
+    if (may_be_main && !written->original.cpus().empty()) return {};
+    return enforcer_.may_return(subject) ? take_back(subject, action.record) : gone(subject);
+}
+
+Result<UndoPointer> Executor::remember(const Action& action, const Setting& original, const Setting& present,
+                                       const state::Descent* descent) {
+    const auto& known = action.record;
+    UndoRecord record{original, action.to, action.to, action.policy};
+    if (!known)
+        record.before = original;
+    else if (known->before == present || (known->asked == action.to && known->granted != present))
+        record.before = known->before; // it is still that, or another program has set it
+    else
+        record.before = known->granted;
+    const bool is_by_kernel = known && present != action.from;
+    if (is_by_kernel) record.before = present;
+    if (record.before == record.asked) record.before.reset();
+    return journal_.put(action.subject, std::move(record), descent, enforcer_.ticks());
+}
+
+Result<void> Executor::confirm(const Subject& subject, const UndoRecord& record, const Setting& granted) {
+    auto confirmed = record;
+    confirmed.granted = granted;
+    if (confirmed.before == confirmed.original) confirmed.before.reset();
+    if (confirmed == record) return {};
+    const auto done = journal_.put(subject, std::move(confirmed));
+    return done ? Result<void>() : std::unexpected(done.error());
+}
+
+Result<void> Executor::take_back(const Subject& subject, const UndoPointer& before) {
+    if (!before) return journal_.forget(subject);
+    // What an earlier change did is still in force and still has to be undone.
+    const auto done = journal_.put(subject, *before);
+    return done ? Result<void>() : std::unexpected(done.error());
 }
 
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
@@ -183,7 +183,7 @@ void Executor::divert(const Action& action, const Circumstances& circumstances, 
     for (const unsigned cpu : others) {
         Action other = action;
         other.to = CpuSet{cpu};
-        auto tried = carry_out(other, journal_.find(action.subject), circumstances);
+        auto tried = carry_out(other, circumstances);
         carried.applied = std::move(tried.applied);
         std::ranges::move(tried.notices, std::back_inserter(carried.notices));
         if (carried.applied.outcome == Outcome::full) continue;
@@ -208,39 +208,26 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
-/// Only what is ours.
-Carried Executor::restore_present(const Subject& subject, const UndoRecord& record, const Setting& present,
-                                  const CpuSet& online, const CpusetLookup& cpuset) {
-    const Action action{subject, present, record.original, record.policy, planner::Restored::asked_for, true};
-    Carried carried;
-    if (is_ours(journal_, record, subject, present, online) ||
-        (cpuset && planner::is_still_ours(record, present, online, cpuset()))) {
-        carried.applied = enforcer_.apply(action);
-    } else {
-        carried.applied = {Outcome::foreign, present, 0};
-        carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
-    }
-    return carried;
-}
-
-Carried Executor::restore(const Subject& subject, const CpuSet& online, const CpusetLookup& cpuset) {
+Carried Executor::restore(const Subject& subject, const UndoPointer& record, const CpuSet& online,
+                          const CpusetLookup& cpuset) {
     Carried carried{{Outcome::gone, {}, 0}};
-    const auto record = journal_.find(subject);
     if (!record) return carried;
     const auto present = enforcer_.present(subject);
-    if (!present) // nothing is known of it
+    const auto from = present ? present->value_or(Setting{}) : Setting{};
+    const Action action{subject, from,  record->original, record->policy, planner::Restored::asked_for,
+                        true,    record};
+    if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
-    else if (*present)
-        carried = restore_present(subject, *record, **present, online, cpuset);
+    } else if (*present) {
+        const bool is_ours = planner::is_still_ours(*record, from, online) ||
+                             planner::was_widened(subject, *record, from, online) ||
+                             (cpuset && planner::is_still_ours(*record, from, online, cpuset()));
+        carried.applied = is_ours ? enforcer_.apply(action) : Applied{Outcome::foreign, from, 0};
+        if (!is_ours) carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
+    }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
-        const Action action{subject,
-                            present ? present->value_or(Setting{}) : Setting{},
-                            record->original,
-                            record->policy,
-                            planner::Restored::asked_for,
-                            true};
         if (!is_of_the_moment(outcome) || !expected_.holds_for(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
@@ -249,43 +236,16 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     if (has_gone(outcome) && enforcer_.may_return(subject)) return carried;
     refusals_.erase(subject);
     backoff_.forget(subject);
-    const auto done = has_gone(outcome) ? journal_.forget(subject) : journal_.settle(subject);
-    if (!done)
-        tell_fault(Notice::Kind::journal_behind,
-                   {subject, {}, record->original, record->policy, planner::Restored::asked_for, true},
-                   done.error(), carried);
-    return carried;
-}
-
-std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
-                                                     const CpuSet& online) {
-    if (journal_.contains(task) || journal_.contents().past().contains(task)) return std::nullopt;
-    auto source = journal_.find_mask_source(creator, present, online, task.task.start_time);
-    if (source && source->original == present) return std::nullopt;
-    return source;
-}
-
-Result<void> Executor::record_inherited(const TaskMask& task, const CpuSet& present, int creator,
-                                        const CpuSet& online) {
-    const auto source = inherited(task, present, creator, online);
-    if (!source) return {};
-    return journal_.put(task, {source->original, present, present, source->policy});
-}
-
-Carried Executor::put_back_inherited(const TaskMask& task, const CpuSet& present,
-                                     const state::MaskSource& source) {
-    Carried carried;
-    carried.applied =
-        enforcer_.apply({task, present, source.original, source.policy, planner::Restored::asked_for, true});
-    ++counts_[place_of(carried.applied.outcome)];
-    journal_.mask_sources().add_former(task.pid, present, source); // it may have created others
+    const auto standing = has_gone(outcome) ? state::Standing::gone : state::Standing::back;
+    if (const auto done = part(subject, standing); !done)
+        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
 }
 
 Result<void> Executor::gone(const Subject& subject) {
     refusals_.erase(subject);
     backoff_.forget(subject);
-    return journal_.forget(subject);
+    return part(subject, state::Standing::gone);
 }
 
 void Executor::drop_gone(std::size_t most) {
@@ -296,18 +256,15 @@ void Executor::drop_gone(std::size_t most) {
         refusals_.erase(subject);
         backoff_.forget(subject);
     }
-    const auto& past = journal_.contents().past();
-    for (auto left = std::min(most, past.size()); left > 0; --left) {
-        const auto found = past.next(past_);
-        if (!found) {
-            past_ = {};
-            continue;
-        }
-        const auto& subject = found->entry.subject;
+    for (; most > 0; --most) {
+        const auto* found = journal_.next_past(past_);
+        if (found == nullptr) return past_.reset();
+        const auto& [subject, record] = *found;
+        if (record.standing == state::Standing::gone) continue;
         if (std::holds_alternative<machine::UnitCpuset>(subject)) continue; // systemd's
         const auto present = enforcer_.present(subject);
         if (!present || *present || enforcer_.may_return(subject)) continue;
-        if (!journal_.forget(subject)) return; // the next pass tries again
+        if (!part(Subject(subject), state::Standing::gone)) return; // the next pass tries again
     }
 }
 

@@ -2,9 +2,6 @@
 #pragma once
 
 #include "enforcer/backoff.hpp"
-#include "enforcer/enforcer.hpp"
-#include "enforcer/notice.hpp"
-#include "enforcer/refusals.hpp"
 #include "planner/plan.hpp"
 #include "state/journal.hpp"
 #include "topology/topology.hpp"
@@ -18,6 +15,30 @@
 #include <vector>
 
 namespace affinityd::enforcer {
+
+/// Something that happened while an action was carried out and that an operator may want to know. This room
+/// does not log: app does, and counts by kind.
+struct Notice {
+    enum class Kind : std::uint8_t {
+        refused, ///< the subject could not be set to `to`; told once for each subject and outcome, what may
+                 ///< be of the moment with the next pass only
+        not_put_back, ///< the original `to` could not be restored; the record stays for a later daemon
+        foreign,      ///< another program has changed the subject since, so it keeps `from` and its record is
+                      ///< dropped
+        corrected,    ///< another program had changed it (to `from`): put right, to `granted`
+        fight,        ///< another program keeps changing it (now `from`): left alone for a while
+        diverted,     ///< the CPUs `to` have no interrupt vector left: it is on `granted` instead
+        journal_failed, ///< the undo journal could not be written, so nothing was changed; see `fault`
+        journal_behind, ///< the change was made, and the journal could not be told; see `fault`
+    };
+    Kind kind = Kind::refused;
+    machine::Subject subject;
+    std::string policy; ///< that asks for the change
+    machine::Setting from, to, granted;
+    Outcome outcome = Outcome::failed;
+    int code = 0; ///< errno of the refusal, 0 if there was none
+    std::optional<Error> fault{};
+};
 
 /// What became of an action, and what there is to tell of it.
 struct Carried {
@@ -34,9 +55,8 @@ struct Circumstances {
     /// CPUs that may stand in for an interrupt's own when that has no vector left, the nearest first. Asked
     /// only then.
     std::function<std::vector<unsigned>()> others{};
-    CpusetLookup cpuset{}; ///< of the task
-    /// Told of a change that is written down, before it is made.
-    std::function<void(const planner::UndoRecord&)> written_down{};
+    CpusetLookup cpuset{};                   ///< of the task
+    const state::Descent* descent = nullptr; ///< of a task without a record
 };
 
 /// Whose masks may have changed without anybody's doing.
@@ -48,14 +68,13 @@ struct Expected {
     }
 };
 
-/// Carries out one action after the other, with backoff: written down in the undo journal, done, read back,
-/// confirmed. For tasks, queues and units alike. It does not log. The journal and the enforcer must outlive
-/// it.
+/// The one writer: owns the undo journal, backoff and refusals. It carries out one action after the other:
+/// written down, done, read back, confirmed. It does not log. The enforcer must outlive it.
 class Executor final : public planner::BackoffLookup {
   public:
     using Clock = Backoff::Clock;
-    Executor(state::Journal& journal, Enforcer& enforcer, std::function<Clock::time_point()> now = Clock::now)
-        : journal_(journal), enforcer_(enforcer), now_(std::move(now)) {}
+    Executor(state::Journal journal, Enforcer& enforcer, std::function<Clock::time_point()> now = Clock::now)
+        : journal_(std::move(journal)), enforcer_(enforcer), now_(std::move(now)) {}
 
     /// No value: this is not the time for it (is_put_off() was true). A restore is handed to restore().
     std::optional<Carried> run(const planner::Action& action, const Circumstances& circumstances);
@@ -72,76 +91,74 @@ class Executor final : public planner::BackoffLookup {
         backoff_.clear();
         refusals_.try_all_again();
     }
+    [[nodiscard]] const Backoff& backoff() const { return backoff_; }
     /// Why a subject is not where it should be.
     [[nodiscard]] std::optional<Backoff::Note> note(const machine::Subject& subject) const {
         return backoff_.note(subject, now_());
     }
-
     /// How often the subject was put right in a row, lately.
     [[nodiscard]] unsigned corrections(const machine::Subject& subject) const {
         return backoff_.corrections(subject);
     }
-
     /// When a task that was put right lately should be looked at again.
     [[nodiscard]] std::optional<Clock::time_point> next_look(const machine::Subject& subject) const {
         return backoff_.size() == 0 ? std::nullopt : backoff_.next_look(subject, now_());
     }
 
-    /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that.
-    [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
-                                      const CpuSet& online);
+    /// Restores the original of a subject if that is set to a mask of ours, compared on online CPUs, or if a
+    /// task's cpuset has only cut it. Outcomes: done, narrowed or pending: it was restored. foreign or gone:
+    /// nothing was written. In these cases the record is in force no more. All else: it could not be
+    /// restored, and the record stays for a later daemon. `record`: null: there is nothing to restore.
+    Carried restore(const machine::Subject& subject, const planner::UndoPointer& record, const CpuSet& online,
+                    const CpusetLookup& cpuset = {});
 
-    /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
-    /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
-    /// it was put back. foreign or gone: nothing was written. In these cases the record is forgotten. All
-    /// else: it could not be put back, and the record stays for a later daemon.
-    Carried restore(const machine::Subject& subject, const CpuSet& online, const CpusetLookup& cpuset = {});
-
-    /// What explains the mask that a task without a record was born with: a record of process `creator`, the
-    /// one that it came from (its own, for a thread).
-    [[nodiscard]] std::optional<state::MaskSource>
-    inherited(const machine::TaskMask& task, const CpuSet& present, int creator, const CpuSet& online);
-    /// Gives such a task a record, so that it gets back what its creator gets back. A fault: it could not be
-    /// written.
-    [[nodiscard]] Result<void> record_inherited(const machine::TaskMask& task, const CpuSet& present,
-                                                int creator, const CpuSet& online);
-    /// Puts such a task back at once, without a record: for the end, when no pass follows.
-    Carried put_back_inherited(const machine::TaskMask& task, const CpuSet& present,
-                               const state::MaskSource& source);
-
+    /// Before a change of a subject, by another than run(): its record says what it is about to be set to.
+    /// `present`: what it is set to now. An Error: the change must not be made.
+    [[nodiscard]] Result<planner::UndoPointer> remember(const planner::Action& action,
+                                                        const machine::Setting& original,
+                                                        const machine::Setting& present,
+                                                        const state::Descent* descent = nullptr);
+    /// After it.
+    [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const planner::UndoRecord& record,
+                                       const machine::Setting& granted);
+    /// It was not made: the record is `before` again.
+    [[nodiscard]] Result<void> take_back(const machine::Subject& subject, const planner::UndoPointer& before);
+    /// The subject lives on without a record in force: kept, or back.
+    [[nodiscard]] Result<void> part(const machine::Subject& subject, state::Standing standing) {
+        return journal_.part(subject, standing, enforcer_.ticks());
+    }
     /// The subject is gone: drops its record, its refusal and its backoff.
     [[nodiscard]] Result<void> gone(const machine::Subject& subject);
-    /// Looks at up to `most` subjects that were refused, and as many that live on without a record, going on
-    /// where the last call ended, and drops those that are gone. For the end of a pass: exits may have been
-    /// missed.
+    /// Looks at up to `most` subjects that were refused, and as many that live on without a record in force,
+    /// going on where the last call ended, and drops those that are gone. For the end of a pass: exits may
+    /// have been missed.
     void drop_gone(std::size_t most);
+    [[nodiscard]] state::Journal& journal() { return journal_; }
+    [[nodiscard]] const state::Journal& journal() const { return journal_; }
 
     /// Refusals that still hold.
     [[nodiscard]] const Refusals& refusals() const { return refusals_; }
     /// How often each outcome came, by Outcome.
     [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
-
-    /// How often something was put right that somebody else had changed, by policy: since the start.
+    /// How often something was put right that another program had changed, by policy: since the start.
     [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& corrected() const {
         return corrected_;
     }
 
   private:
-    Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
-                      const Circumstances& circumstances);
-    Carried restore_present(const machine::Subject& subject, const planner::UndoRecord& record,
-                            const machine::Setting& present, const CpuSet& online,
-                            const CpusetLookup& cpuset);
+    Carried carry_out(const planner::Action& action, const Circumstances& circumstances);
+    [[nodiscard]] Result<void> close(const planner::Action& action, const Applied& applied,
+                                     const planner::UndoPointer& written);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);
 
-    state::Journal& journal_;
+    state::Journal journal_;
     Enforcer& enforcer_;
     std::function<Clock::time_point()> now_;
     Expected expected_;
     Backoff backoff_;
     Refusals refusals_;
-    state::PastRecords::Cursor past_; ///< up to where drop_gone() has looked
+    state::Journal::Cursor past_; ///< up to where drop_gone() has looked
     std::array<std::uint64_t, 16> counts_{};
     std::map<std::string, std::uint64_t, std::less<>> corrected_;
 };

@@ -39,31 +39,33 @@ std::string_view to_string(Outcome outcome) {
     return "failed";
 }
 
-Outcome irq_outcome(int code) {
+Outcome outcome_of(const machine::Subject& subject, int code) {
+    const bool is_task = std::holds_alternative<machine::TaskMask>(subject);
+    const bool is_irq = std::holds_alternative<machine::IrqMask>(subject);
     switch (code) {
+    case 0:
+        return Outcome::done;
+    case ESRCH:
     case ENOENT:
         return Outcome::gone;
-    case EIO:
-    case EPERM:
-        return Outcome::immovable;
+    case EPERM: // since Linux 6.12 also of a managed interrupt
+        return is_irq ? Outcome::immovable : Outcome::not_permitted;
     case EACCES:
         return Outcome::not_permitted;
+    case EIO: // of a managed interrupt up to Linux 6.11
+        return is_irq ? Outcome::immovable : Outcome::failed;
     case EINVAL:
-    case EOVERFLOW:
-        return Outcome::no_cpu; // none of the CPUs is online, or none is one at all
+    case EOVERFLOW: // none of the CPUs is online or allowed, or none is one at all
+        return Outcome::no_cpu;
     case ENOSPC:
         return Outcome::full;
+    case EBUSY: // of a task: SCHED_DEADLINE
+        return is_task ? Outcome::deadline : Outcome::busy;
     case EAGAIN:
-    case EBUSY:
         return Outcome::busy;
     default:
         return Outcome::failed;
     }
-}
-
-Outcome steering_outcome(int code) {
-    if (code == EPERM) return Outcome::not_permitted;
-    return code == EIO ? Outcome::failed : irq_outcome(code);
 }
 
 bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }

@@ -59,7 +59,7 @@ class RealEnforcer final : public Enforcer {
         const std::string folder = fmt::format("irq/{}/", **number);
         const CpuSet& to = action.to.cpus();
         const int code = root_.proc().write(folder + "smp_affinity_list", to.to_list());
-        if (code != 0) return {irq_outcome(code), {}, code};
+        if (code != 0) return {outcome_of(subject, code), {}, code};
         auto requested = root_.proc().cpu_list(folder + "smp_affinity_list").value_or(to);
         const auto effective = root_.proc().cpu_list(folder + "effective_affinity_list");
         Outcome outcome = Outcome::done;
@@ -93,7 +93,7 @@ class RealEnforcer final : public Enforcer {
     }
 
     Applied written(int code, const auto& queue, const Action& action) const {
-        if (code != 0) return {steering_outcome(code), {}, code};
+        if (code != 0) return {outcome_of(queue, code), {}, code};
         const auto granted = read(queue);
         return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }
@@ -117,11 +117,22 @@ class RealEnforcer final : public Enforcer {
     MemoryMover memory_;
 };
 
+class RecordingEnforcer final : public Enforcer {
+  public:
+    Applied apply(const planner::Action& action) override { return {Outcome::done, action.to, 0}; }
+    Result<std::optional<machine::Setting>> present(const machine::Subject&) override { return std::nullopt; }
+    void move_memory(MemoryMove) override {}
+    std::vector<MemoryMoved> take_moved() override { return {}; }
+    [[nodiscard]] bool acts() const override { return false; }
+};
+
 } // namespace
 
 std::unique_ptr<Enforcer> make_real_enforcer(const host::Root& root) {
     if (!root.is_live()) return nullptr;
     return std::make_unique<RealEnforcer>(root);
 }
+
+std::unique_ptr<Enforcer> make_recording_enforcer() { return std::make_unique<RecordingEnforcer>(); }
 
 } // namespace affinityd::enforcer

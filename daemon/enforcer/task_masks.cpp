@@ -15,22 +15,6 @@ namespace {
 
 using machine::TaskMask;
 
-Outcome task_outcome(int code) {
-    switch (code) {
-    case ESRCH:
-        return Outcome::gone;
-    case EPERM:
-    case EACCES:
-        return Outcome::not_permitted;
-    case EBUSY:
-        return Outcome::deadline;
-    case EINVAL:
-        return Outcome::no_cpu;
-    default:
-        return Outcome::failed;
-    }
-}
-
 /// The process whose mask a task was born with: that of its thread group, or of its parent. No value: the
 /// task is gone.
 std::optional<int> creator_of(const host::Root& root, int tid) {
@@ -71,7 +55,7 @@ Applied TaskMasks::write(const TaskMask& subject, const planner::Action& action)
     if (!*same) return {Outcome::gone, {}, ESRCH};
     const CpuSet& to = action.to.cpus();
     const int code = kernel_.set(tid, to);
-    if (code != 0) return {task_outcome(code), {}, code};
+    if (code != 0) return {outcome_of(subject, code), {}, code};
     if (!is_still(subject, handle)) return take_back(tid, to);
     auto granted = host::get_affinity(tid);
     if (!granted) return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};

@@ -3,6 +3,7 @@
 
 #include "machine/subject.hpp"
 #include "planner/reason.hpp"
+#include "planner/undo.hpp"
 
 #include <string>
 
@@ -25,6 +26,7 @@ struct Action {
     std::string policy; ///< the policy that asks for it; "" for restoring an original
     Reason reason;
     bool restore = false; ///< restores the original: no policy wants the subject any more
+    UndoPointer record{}; ///< of the subject, as it was planned with
 };
 
 /// Something that was asked for and cannot be had on this machine now.

@@ -17,14 +17,14 @@ bool same(const Setting& a, const Setting& b, const CpuSet& online) {
 }
 
 /// The kernel was asked for this before and granted less (a cpuset): asking again changes nothing.
-bool granted_already(const std::optional<UndoRecord>& record, const Setting& wanted, const Setting& present,
+bool granted_already(const UndoPointer& record, const Setting& wanted, const Setting& present,
                      const CpuSet& online) {
     return record && record->asked == wanted && same(record->granted, present, online);
 }
 
 /// The same of a task. What has CPUs that were not asked for was not granted: the kernel has made that of the
 /// mask since, and asking again is worth it.
-bool narrowed_already(const std::optional<UndoRecord>& record, const CpuSet& wanted, const CpuSet& present,
+bool narrowed_already(const UndoPointer& record, const CpuSet& wanted, const CpuSet& present,
                       const CpuSet& online) {
     return granted_already(record, wanted, present, online) && wanted.contains(present & online);
 }
@@ -34,7 +34,7 @@ struct Case {
     const Planning& planning;
     const ProcessView& process;
     const ThreadView& view;
-    std::optional<UndoRecord> record;
+    UndoPointer record;
 
     [[nodiscard]] const CpuSet& present() const { return view.thread.allowed; }
     [[nodiscard]] const CpuSet& online() const { return planning.placements.online; }
@@ -43,12 +43,11 @@ struct Case {
         return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
     }
     [[nodiscard]] TaskMask subject() const { return {view.thread.id, process.id.tid, {}}; }
-    /// True if only the kernel has changed the mask that we gave it, or it is an earlier, wider one from us.
+    /// True if it has a mask from us, or only the kernel has changed that.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
         return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
-                          was_widened(subject(), *record, present(), online()) ||
-                          planning.undo.was_granted(subject(), present()));
+                          was_widened(subject(), *record, present(), online()));
     }
     /// True if it was found where its policy wants it, and somebody has set another mask since.
     [[nodiscard]] bool has_left_its_place() const {
@@ -74,7 +73,8 @@ struct Case {
                              to,
                              std::move(policy),
                              std::move(reason),
-                             restore};
+                             restore,
+                             record};
         return plan;
     }
     /// Its original back, if the mask is still ours; a mask that somebody else set since then stays.
@@ -215,7 +215,13 @@ bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLo
 std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                  const Setting& present) {
     if (is_in_place(target, present, planning.undo, planning.placements.online)) return std::nullopt;
-    Action action{target.subject, present, target.wanted, target.policy, target.reason, false};
+    Action action{target.subject,
+                  present,
+                  target.wanted,
+                  target.policy,
+                  target.reason,
+                  false,
+                  planning.undo.find(target.subject)};
     if (is_put_off(planning, action)) return std::nullopt;
     return action;
 }

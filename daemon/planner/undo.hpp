@@ -3,6 +3,7 @@
 
 #include "machine/subject.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -14,23 +15,20 @@ struct UndoRecord {
     machine::Setting asked;    ///< what we asked for last
     machine::Setting granted;  ///< what the kernel made of it; equals `asked` until it was read back
     std::string policy;        ///< on whose behalf
-    /// What it was set to before the last change, by us or originally, as long as it is not known whether
-    /// that was made: the daemon may be killed in between.
+    /// What it was set to before the last change, if that was ours, too: a program may set again what it read
+    /// earlier. Until the change is confirmed also the original: the daemon may be killed in between.
     std::optional<machine::Setting> before = std::nullopt;
     friend bool operator==(const UndoRecord&, const UndoRecord&) = default;
 };
+/// A record travels from the look at its subject to the write and back; null: we have not changed the
+/// subject.
+using UndoPointer = std::shared_ptr<const UndoRecord>;
 
 /// Looks up the undo record of a subject.
 class UndoLookup {
   public:
     virtual ~UndoLookup() = default;
-    /// No value: we have not changed it.
-    [[nodiscard]] virtual std::optional<UndoRecord> find(const machine::Subject& subject) const = 0;
-    /// True if a subject that has a record had this setting from us earlier, and it is wider than what it was
-    /// given since: a program sets again what it read while it settled.
-    [[nodiscard]] virtual bool was_granted(const machine::Subject&, const machine::Setting&) const {
-        return false;
-    }
+    [[nodiscard]] virtual UndoPointer find(const machine::Subject& subject) const = 0;
 };
 
 } // namespace affinityd::planner

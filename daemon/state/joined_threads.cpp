@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "host/file.hpp"
 #include "state/journal_line.hpp"
-#include "state/journal_marks.hpp"
 
 #include <utility>
 

@@ -1,214 +1,417 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
 
-#include "host/boot_clock.hpp"
-#include "planner/plan.hpp"
-#include "state/journal_marks.hpp"
-#include "state/record.hpp"
+#include "host/file.hpp"
+#include "host/ownership.hpp"
+#include "state/journal_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 
-using machine::Setting;
 using machine::Subject;
 using machine::TaskMask;
+using planner::UndoPointer;
 using planner::UndoRecord;
 
 namespace {
 
-/// Nothing tells whether a virtual interface was removed, or is in another network namespace and comes back.
-bool may_be_elsewhere(const Subject& subject) {
+constexpr std::size_t most_gone = 4096;
+constexpr std::size_t fewest_lines_to_compact = 4096;
+constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
+constexpr std::size_t largest_journal = 256U << 20;
+// Lines that are no records, so that a reader who does not know them assumes damage, which is on the safe
+// side.
+constexpr std::string_view damage_mark = "lines were lost\n";
+constexpr std::string_view mended_mark = "lost lines are accounted for\n";
+
+bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
+
+Subject first_of(int pid) { return TaskMask{{0, 0}, pid, {}}; }
+
+/// Tasks come first.
+int process_of(const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    return task == nullptr ? 0 : task->pid;
+}
+
+std::string_view device_of(const Subject& subject) {
     return std::visit(
-        [](const auto& what) {
-            if constexpr (requires { what.nic; })
-                return !what.device.empty() && what.device.find('/') == std::string::npos;
-            return false;
+        [](const auto& what) -> std::string_view {
+            if constexpr (requires { what.device; }) return what.device;
+            return {};
         },
         subject);
 }
 
-/// What to keep of a subject without a record: a mask of ours is no original.
-Setting first_original(const JournalContents& contents, const Subject& subject, const Setting& original) {
-    const auto past = contents.past().find(subject);
-    const bool is_ours = past && (original == past->record.granted || original == past->record.asked);
-    return is_ours ? past->record.original : original;
+/// Where it is now; "": it is where it was.
+std::string set_aside(const std::string& path) {
+    constexpr int most = 9;
+    for (int i = 1; i <= most; ++i) {
+        auto place = path + ".unreadable" + (i == 1 ? "" : "-" + std::to_string(i));
+        if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE) == 0) return place;
+    }
+    return {};
 }
 
-/// The main thread of a thread's process, if that has or had a record.
-std::optional<TaskMask> main_thread_of(const JournalContents& contents, const Subject& subject) {
-    const auto* task = std::get_if<TaskMask>(&subject);
-    if (task == nullptr || task->task.tid == task->pid) return std::nullopt;
-    const auto& past = contents.past();
-    for (const auto* records : {&contents.held(), &past.kept(), &past.put_back()})
-        if (const auto id = records->threads().main_of(task->pid)) return TaskMask{*id, task->pid, {}};
-    return std::nullopt;
+template <class Map>
+auto after(Map& map, const Journal::Cursor& cursor) {
+    return cursor ? map.upper_bound(*cursor) : map.begin();
 }
 
 } // namespace
 
 Result<Journal> Journal::open(const std::string& path) {
     Journal journal;
-    const auto damaged = journal.writer_.open(path, journal.contents_);
-    if (!damaged) return std::unexpected(damaged.error());
-    journal.damaged_ = *damaged;
+    if (path.empty()) return journal;
+    bool is_lost = false;
+    auto text = journal.read(path, is_lost);
+    if (!text) return std::unexpected(std::move(text.error()));
+    journal.damaged_ = journal.replay(*text) || is_lost;
+    std::string whole;
+    for (const auto* records : {&journal.held_, &journal.past_})
+        for (const auto& record : *records)
+            whole += journal.line_of(record);
+    if (journal.damaged_) whole += damage_mark;
+    journal.file_ = JournalFile(path);
+    // Rewritten at once: a torn last line would otherwise run into the next record.
+    if (!journal.file_.replace(whole))
+        if (auto done = journal.file_.use_as_it_is(*text); !done) return std::unexpected(done.error());
     return journal;
 }
 
-Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
-                               const std::string& policy, std::uint64_t since, const Setting* seen) {
-    const auto known = find(subject);
-    const auto& present = seen != nullptr ? *seen : known ? known->granted : original;
-    UndoRecord record{known ? known->original : first_original(contents_, subject, original), asked, asked,
-                      policy};
-    if (present != asked)
-        record.before = present;
-    else if (known)
-        record.before = known->before;
-    writer_.granted().note(subject, asked);
-    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(record), since);
-    return {};
-}
-
-Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
-    const auto known = find(subject);
-    if (!known || (known->granted == granted && !known->before)) return {};
-    const auto since = contents_.span_of(subject, *known).since;
-    UndoRecord record = *known;
-    record.before.reset();
-    record.granted = granted;
-    if (granted != record.asked) writer_.granted().note(subject, granted);
-    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(record), since);
-    return {};
-}
-
-Result<void> Journal::put(const Subject& subject, UndoRecord record) {
-    const auto since = contents_.span_of(subject, record).since;
-    if (!contains(subject)) { // else its masks are noted, and its original is not to be
-        const bool is_its_own = record.asked == record.original; // it was not changed, and may be soon
-        record.original = first_original(contents_, subject, record.original);
-        if (!is_its_own) writer_.granted().note(subject, record.asked);
+/// What stands in the place of the file and cannot be read (a folder, a pipe, a link, a file that is too
+/// large) is put aside, so that the daemon can begin a new one.
+Result<std::string> Journal::read(const std::string& path, bool& is_lost) {
+    auto text = host::read_file(path, largest_journal, host::Links::refused);
+    if (!text) {
+        auto& fault = text.error();
+        const bool is_passing = fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM;
+        const auto place = is_passing ? std::string() : set_aside(path);
+        if (place.empty()) return std::unexpected(std::move(fault));
+        fault.message += "; put aside as " + place + ", what it said is not known any more";
+        faults_.push_back(std::move(fault));
+        is_lost = true;
+        return {};
     }
-    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(record), since);
+    auto whole = std::move(*text).value_or("");
+    const auto boot = boot_of(whole);
+    if (boot == FileBoot::damaged)
+        faults_.push_back(
+            {"its first line, which names the boot, is damaged: the lines after it were used", path});
+    if (boot != FileBoot::another) return whole;
+    faults_.push_back(
+        {"it is of an earlier boot: nothing that it tells of is in force, so it was dropped", path});
+    ::unlink(path.c_str()); // also where the disk is full
     return {};
 }
 
-Result<void> Journal::forget(const Subject& subject) {
-    auto record = find(subject);
-    if (!record)
-        if (auto past = contents_.past().find(subject)) record = std::move(past->record);
-    if (!record) return {};
-    if (!may_be_elsewhere(subject)) {
-        writer_.granted().forget(subject, record->asked);
-        if (record->granted != record->asked) writer_.granted().forget(subject, record->granted);
+/// True: lines are lost.
+bool Journal::replay(std::string_view text) {
+    bool is_damaged = false;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        const bool is_whole = end != std::string_view::npos;
+        const auto line = text.substr(0, end);
+        text.remove_prefix(is_whole ? end + 1 : text.size());
+        if (is_whole && is_header(line)) continue;
+        auto record = is_whole ? parse_line(line) : std::nullopt;
+        if (record)
+            take_line(std::move(*record));
+        else
+            is_damaged = !is_whole || line != mended_mark.substr(0, mended_mark.size() - 1);
     }
-    contents_.erase(subject);
-    return writer_.append(to_line(subject, nullptr), contents_, damaged_);
+    return is_damaged;
 }
 
-Result<void> Journal::settle(const Subject& subject, Parting parting) {
-    const auto record = find(subject);
-    if (!record) return {};
-    const bool is_task = std::holds_alternative<machine::TaskMask>(subject);
-    const auto until = is_task && parting == Parting::put_back ? host::ticks_since_boot() : 0;
-    contents_.part(subject, *record, parting);
-    return writer_.append(to_line(subject, &*record, parting, until), contents_, damaged_);
-}
-
-Result<void> Journal::resume(const Subject& subject) {
-    auto past = contents_.past().find(subject);
-    if (!past || past->parting != Parting::kept) return {};
-    if (auto done = writer_.append(to_line(subject, &past->record), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(past->record));
-    return {};
-}
-
-std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setting& present,
-                                             const CpuSet& online) const {
-    const bool was_granted = writer_.granted().contains(subject, present);
-    if (const auto record = find(subject)) {
-        // Programs set again what they have read; whoever sets another subject means it.
-        const bool is_wider = std::holds_alternative<machine::TaskMask>(subject) && present.is_cpus() &&
-                              present.cpus().contains(record->asked.cpus() & online);
-        if (!is_wider) return std::nullopt;
-        const auto main = was_granted ? std::nullopt : main_thread_of(contents_, subject);
-        const bool is_ours = was_granted || (main && writer_.granted().contains(*main, present));
-        return is_ours ? std::optional(Ours{record->original}) : std::nullopt;
+void Journal::take_line(Line line) {
+    auto& [subject, record] = line;
+    if (record.terms) {
+        record.terms = share(*record.terms, to_text(*record.terms), is_task(subject));
+        use(subject, std::move(record));
+    } else {
+        held_.erase(subject);
+        past_.erase(subject);
     }
-    auto past = contents_.past().find(subject);
-    // Who has its own back may run everywhere.
-    const bool is_past = past && (past->parting == Parting::kept
-                                      ? planner::is_still_ours(past->record, present, online) ||
-                                            planner::was_widened(subject, past->record, present, online)
-                                      : planner::is_as_given(past->record, present, online));
-    if (!is_past && !was_granted) return std::nullopt;
-    return past ? Ours{std::move(past->record.original)} : Ours{};
 }
 
-std::optional<Entry> Journal::find_former(const Subject& subject) const {
-    const auto& past = contents_.past();
-    for (const auto* records : {&contents_.held(), &past.kept(), &past.put_back()})
-        if (const auto* entry = records->queues().find_at_place_of(subject);
-            entry != nullptr && entry->subject != subject) {
-            auto found = *entry;
-            if (auto record = contents_.find(found.subject)) found.record = std::move(*record);
-            return found;
-        }
+/// From now on the subject has this record.
+void Journal::use(const Subject& subject, Record record) {
+    held_.erase(subject); // with the name that it had
+    past_.erase(subject);
+    const auto standing = record.standing;
+    (standing == Standing::held ? held_ : past_).emplace(subject, std::move(record));
+    if (standing != Standing::gone) return;
+    gone_.push_back(subject);
+    if (gone_.size() <= most_gone) return;
+    if (const auto* oldest = find_past(gone_.front());
+        oldest != nullptr && oldest->standing == Standing::gone)
+        past_.erase(gone_.front());
+    gone_.pop_front();
+}
+
+std::shared_ptr<const Terms> Journal::share(Terms terms, std::string text, bool is_of_task) {
+    const auto add_masks = [this](const UndoRecord& undo) {
+        for (const auto& mask : {undo.asked, undo.granted, undo.before.value_or(undo.asked)})
+            if (mask != undo.original) masks_.insert(mask.cpus());
+    };
+    if (terms_.size() >= most_terms_) {
+        std::erase_if(terms_, [](const auto& one) { return one.second.expired(); });
+        most_terms_ = std::max<std::size_t>(64, 2 * terms_.size());
+        masks_.clear();
+        for (auto at = held_.begin(); at != held_.end() && is_task(at->first); ++at)
+            add_masks(at->second.terms->undo);
+        for (auto at = past_.begin(); at != past_.end() && is_task(at->first); ++at)
+            add_masks(at->second.terms->undo);
+    }
+    auto& known = terms_[std::move(text)];
+    auto shared = known.lock();
+    if (!shared) known = shared = std::make_shared<const Terms>(std::move(terms));
+    if (is_of_task) add_masks(shared->undo);
+    return shared;
+}
+
+std::string Journal::line_of(const Records::value_type& record) const {
+    return to_line(record.first, record.second, to_text(*record.second.terms));
+}
+
+UndoPointer Journal::find(const Subject& subject) const {
+    const auto found = held_.find(subject);
+    return found == held_.end() ? nullptr : found->second.undo();
+}
+
+std::optional<Entry> Journal::find_entry(const Subject& subject) const {
+    const auto found = held_.find(subject);
+    return found == held_.end() ? std::nullopt : std::optional(Entry{found->first, found->second.undo()});
+}
+
+const Record* Journal::find_past(const Subject& subject) const {
+    if (past_.empty()) return nullptr;
+    const auto found = past_.find(subject);
+    return found == past_.end() ? nullptr : &found->second;
+}
+
+std::optional<Entry> Journal::find_at_number(const Subject& subject) const {
+    const auto* irq = std::get_if<machine::IrqMask>(&subject);
+    if (irq == nullptr || irq->device.empty()) return std::nullopt;
+    for (auto at = held_.lower_bound(machine::IrqMask{.device = irq->device}); at != held_.end(); ++at) {
+        const auto* other = std::get_if<machine::IrqMask>(&at->first);
+        if (other == nullptr || other->device != irq->device) break;
+        if (other->irq == irq->irq) return Entry{at->first, at->second.undo()};
+    }
     return std::nullopt;
 }
 
-Result<void> Journal::rename(const Subject& from, const Subject& to, bool replaces) {
-    const auto held = find(from);
-    const auto past = held ? std::nullopt : contents_.past().find(from);
-    if (!held && !past) return {};
-    const auto& record = held ? *held : past->record;
-    if (replaces || !contains(to)) {
-        for (const auto* setting : {&record.asked, &record.granted})
-            writer_.granted().note(to, *setting);
-        const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);
-        if (auto done = writer_.append(line, contents_, damaged_); !done) return done;
-        if (held)
-            contents_.hold(to, record);
-        else
-            contents_.part(to, record, past->parting);
+Result<UndoPointer> Journal::put(const Subject& subject, UndoRecord undo, const Descent* descent,
+                                 std::uint64_t since) {
+    const auto known = held_.find(subject);
+    Record record;
+    if (known != held_.end()) record.since = known->second.since;
+    if (record.since == 0) record.since = since;
+    Terms terms{std::move(undo), {}};
+    if (descent != nullptr)
+        terms.descent = *descent;
+    else if (known != held_.end())
+        terms.descent = known->second.terms->descent;
+    auto text = to_text(terms);
+    const auto tail = text;
+    record.terms = share(std::move(terms), std::move(text), is_task(subject));
+    if (auto done = append(to_line(subject, record, tail)); !done) return std::unexpected(done.error());
+    const auto shared = record.undo();
+    use(subject, std::move(record));
+    return shared;
+}
+
+Result<void> Journal::part(const Subject& subject, Standing standing, std::uint64_t until) {
+    const auto held = held_.find(subject);
+    const auto* known = held != held_.end() ? &held->second : find_past(subject);
+    if (known == nullptr) return {};
+    if (!is_task(subject) && standing != Standing::kept) return forget(subject);
+    Record record = *known;
+    record.standing = standing;
+    if (record.until == 0) record.until = until;
+    const auto line = to_line(subject, record, to_text(*record.terms));
+    use(subject, std::move(record));
+    return append(line);
+}
+
+Result<void> Journal::forget(const Subject& subject) {
+    if (held_.erase(subject) + past_.erase(subject) == 0) return {};
+    return append(to_line(subject, {}, {}));
+}
+
+Result<void> Journal::rename(const Subject& from, const Subject& to) {
+    const auto found = held_.find(from);
+    if (found == held_.end()) return {};
+    Record record = found->second;
+    if (auto done = append(to_line(to, record, to_text(*record.terms))); !done) return done;
+    use(to, std::move(record));
+    return forget(from);
+}
+
+std::optional<Entry> Journal::next(Cursor& cursor, std::optional<std::string_view> policy) const {
+    for (auto at = after(held_, cursor); at != held_.end(); ++at) {
+        cursor = at->first;
+        if (!policy || at->second.terms->undo.policy == *policy) return Entry{at->first, at->second.undo()};
     }
-    contents_.erase(from);
-    return writer_.append(to_line(from, nullptr), contents_, damaged_);
+    return std::nullopt;
+}
+
+const Journal::Records::value_type* Journal::next_past(Cursor& cursor) const {
+    const auto at = after(past_, cursor);
+    if (at == past_.end()) return nullptr;
+    cursor = at->first;
+    return &*at;
+}
+
+std::vector<Entry> Journal::queues(std::optional<std::string_view> device) const {
+    std::vector<Entry> found;
+    for (auto at =
+             std::find_if(held_.rbegin(), held_.rend(), [](const auto& one) { return is_task(one.first); })
+                 .base();
+         at != held_.end(); ++at)
+        if (!device || device_of(at->first) == *device) found.push_back({at->first, at->second.undo()});
+    return found;
+}
+
+std::vector<TaskId> Journal::threads(int pid) const {
+    std::vector<TaskId> threads;
+    for (auto at = held_.lower_bound(first_of(pid)); at != held_.end() && process_of(at->first) == pid; ++at)
+        threads.push_back(std::get<TaskMask>(at->first).task);
+    return threads;
+}
+
+int Journal::next_process(int pid) const {
+    const auto at = held_.lower_bound(first_of(pid + 1));
+    return at == held_.end() ? 0 : process_of(at->first);
+}
+
+bool Journal::has_process(int pid) const {
+    return std::ranges::any_of(std::array{&held_, &past_}, [&](const auto* records) {
+        const auto at = records->lower_bound(first_of(pid));
+        return at != records->end() && process_of(at->first) == pid;
+    });
+}
+
+bool Journal::is_mask_of_ours(const CpuSet& mask, const CpuSet& online) const {
+    const auto wanted = mask & online;
+    return std::ranges::any_of(masks_, [&](const CpuSet& ours) { return (ours & online) == wanted; });
+}
+
+const Record* Journal::explain(int creator, const CpuSet& mask, const CpuSet& online,
+                               std::uint64_t born) const {
+    if (!has_process(creator) || !is_mask_of_ours(mask, online)) return nullptr;
+    for (const auto* records : {&held_, &past_})
+        for (auto at = records->lower_bound(first_of(creator));
+             at != records->end() && process_of(at->first) == creator; ++at)
+            if (at->second.explains(mask, online, born)) return &at->second;
+    return nullptr;
+}
+
+const Record* Journal::explain(const Descent& descent, const CpuSet& mask, const CpuSet& online,
+                               std::uint64_t born) const {
+    for (const auto* records : {&held_, &past_})
+        for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at)
+            if (descent.may_be_of(at->second.terms->descent) && at->second.explains(mask, online, born))
+                return &at->second;
+    return nullptr;
+}
+
+void Journal::drop_gone(std::uint64_t until) {
+    for (; !gone_.empty(); gone_.pop_front()) {
+        const auto found = past_.find(gone_.front());
+        if (found == past_.end() || found->second.standing != Standing::gone) continue;
+        if (found->second.until >= until) return;
+        past_.erase(found);
+    }
 }
 
 Result<void> Journal::mended() {
-    if (auto done = writer_.append(std::string(mended_mark).append("\n"), contents_, damaged_); !done)
-        return done;
+    if (auto done = append(std::string(mended_mark)); !done) return done;
     damaged_ = false;
     return {};
 }
 
-std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online,
-                                                    std::uint64_t born) {
-    return contents_.sources().find(creator, mask, online, born);
+Result<void> Journal::append(const std::string& line) {
+    if (trouble_) return std::unexpected(*trouble_);
+    const auto lines = file_.lines();
+    const bool is_long = lines >= fewest_lines_to_compact && lines >= 4 * (held_.size() + past_.size());
+    if (!file_.is_rewriting() && (is_long || file_.is_bloated())) {
+        file_.begin_rewrite();
+        rewritten_.reset();
+        has_rewritten_held_ = false;
+    }
+    if (file_.is_rewriting()) rewrite_some();
+    return file_.append(line);
 }
 
-Result<void> Journal::note_given(GivenMask given) {
-    auto line = to_line(given);
-    if (!contents_.given().add(std::move(given))) return {};
-    return writer_.append(line, contents_, damaged_);
+/// A record that changes after it was copied is overtaken by the line of the change, which goes to both
+/// files.
+void Journal::rewrite_some() {
+    std::string text;
+    for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
+        const auto& records = has_rewritten_held_ ? past_ : held_;
+        if (const auto at = after(records, rewritten_); at != records.end()) {
+            text += line_of(*at);
+            rewritten_ = at->first;
+        } else if (!std::exchange(has_rewritten_held_, true)) {
+            rewritten_.reset();
+        } else {
+            if (damaged_) text += damage_mark;
+            file_.add_to_rewrite(text);
+            return file_.finish_rewrite();
+        }
+    }
+    file_.add_to_rewrite(text);
 }
 
-Result<void> Journal::end_given(std::uint64_t now) {
-    const auto& threads = contents_.held().threads();
-    const auto ended =
-        contents_.given().end([&](const std::string& policy) { return threads.has_policy(policy); }, now);
-    for (const auto& policy : ended)
-        if (auto done = writer_.append(to_line(EndOfGiven{policy, now}), contents_, damaged_); !done)
-            return done;
+bool Journal::look_after_file(const std::function<bool()>& out_of_time) {
+    if (!file_.is_rewriting()) {
+        trouble_.reset();
+        if (file_.is_in_place()) return true;
+        if (auto there = renew_folder(); !there) trouble_ = std::move(there.error());
+        if (trouble_) return true;
+        file_.begin_rewrite();
+        rewritten_.reset();
+        has_rewritten_held_ = false;
+    }
+    while (file_.is_rewriting()) {
+        rewrite_some();
+        if (file_.is_rewriting() && out_of_time()) return false;
+    }
+    if (!file_.is_in_place()) trouble_ = Error{"it is gone, and a new one cannot be written", file_.path()};
+    return true;
+}
+
+std::vector<Error> Journal::faults() const {
+    auto faults = faults_;
+    if (trouble_)
+        faults.push_back({trouble_->message + "; nothing is changed until it can be written",
+                          trouble_->subject, trouble_->code});
+    return faults;
+}
+
+/// Nothing is written into a folder that another user has put in its place.
+Result<void> Journal::renew_folder() {
+    const auto folder = std::filesystem::path(file_.path()).parent_path();
+    std::error_code code;
+    const bool is_gone = !std::filesystem::exists(folder, code);
+    if (auto made = host::make_directories(folder); !made) return made;
+    if (auto checked = host::check_ownership(folder); !checked) return checked;
+    const bool is_said = std::ranges::find(faults_, folder.string(), &Error::subject) != faults_.end();
+    if (is_gone && !is_said)
+        faults_.push_back({"the folder was removed while the daemon ran, and made again: the control socket "
+                           "and the lock in it come back when the daemon is restarted",
+                           folder});
     return {};
-}
-
-Result<void> Journal::forget_given() {
-    if (contents_.given().size() == 0) return {};
-    contents_.given().clear();
-    return writer_.append(std::string(none_given_mark) + '\n', contents_, damaged_);
 }
 
 } // namespace affinityd::state

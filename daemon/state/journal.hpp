@@ -3,125 +3,122 @@
 
 #include "base/error.hpp"
 #include "planner/undo.hpp"
-#include "state/entry.hpp"
-#include "state/journal_contents.hpp"
-#include "state/journal_writer.hpp"
+#include "state/journal_file.hpp"
+#include "state/record.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::state {
 
-/// The undo journal: what was changed and what it was before, on disk before the change. It
-/// lives under the runtime directory, because affinity does not outlive a boot.
-///
-/// It is a text file with one record a line. The last record of a subject is its state. The records of
-/// subjects that live on without one are there, too, so that a mask of ours is not taken for an original.
+/// The undo journal: one record for each subject that was changed, on disk before the change. It lives under
+/// the runtime directory, because affinity does not outlive a boot: a text file to which a line is appended
+/// for each change of a record, and a second one that confirms it; the last line of a subject counts. When
+/// most of it is history it is written anew, some records with each line.
 class Journal final : public planner::UndoLookup {
   public:
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
-    /// file stays in use. With "" nothing is written anywhere (dry run): the journal is in memory only.
+    /// file stays in use. With "" nothing is written (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
 
-    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override {
-        return contents_.find(subject);
-    }
-    /// The same without a copy.
-    [[nodiscard]] bool contains(const machine::Subject& subject) const {
-        return contents_.held().contains(subject);
-    }
+    /// The record in force; null: there is none. It stays as it is when the journal changes.
+    [[nodiscard]] planner::UndoPointer find(const machine::Subject& subject) const override;
+    [[nodiscard]] bool contains(const machine::Subject& subject) const { return held_.contains(subject); }
+    /// The same with the name that the subject had then.
+    [[nodiscard]] std::optional<Entry> find_entry(const machine::Subject& subject) const;
+    /// The record of a subject that has none in force: kept, back or gone. Null: there is none.
+    [[nodiscard]] const Record* find_past(const machine::Subject& subject) const;
+    /// The record in force, of an interrupt that the subject's device has under the same number and another
+    /// label, as after an interface was renamed. No value: there is none.
+    [[nodiscard]] std::optional<Entry> find_at_number(const machine::Subject& subject) const;
 
-    /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
-    /// be made. Until it is confirmed, what the subject was set to before is ours, too. `since`: now, in
-    /// clock ticks since boot; 0: the subject may have had that for longer. `present`: what a subject with a
-    /// record is set to by the kernel's doing; null: to what it was granted.
-    [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
-                                        const machine::Setting& asked, const std::string& policy,
-                                        std::uint64_t since = 0, const machine::Setting* present = nullptr);
-    /// After it: what the kernel made of it.
-    [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
-    /// Without a change: the subject was not changed after all, and its record is the one that it had, or
-    /// what it is set to is found to be from us.
-    [[nodiscard]] Result<void> put(const machine::Subject& subject, planner::UndoRecord record);
-    /// The subject is gone, or was not changed after all.
+    /// Gives the subject this record, or replaces the one it has, with the subject's newest name. `descent`:
+    /// null: as it is. `since`: of a record that is new. An Error: nothing has changed.
+    [[nodiscard]] Result<planner::UndoPointer> put(const machine::Subject& subject, planner::UndoRecord undo,
+                                                   const Descent* descent = nullptr, std::uint64_t since = 0);
+    /// The record is in force no more: the subject is kept, or it is a task that lives on (back) or has ended
+    /// (gone), at `until` in clock ticks since boot. Of others than tasks, only those that are kept stay
+    /// known. An Error: the file does not say so.
+    [[nodiscard]] Result<void> part(const machine::Subject& subject, Standing standing,
+                                    std::uint64_t until = 0);
+    /// The subject was not changed after all.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
-    /// It has no record in force any more, and lives on: the mask that a task has from now on is its own, and
-    /// not inherited.
-    [[nodiscard]] Result<void> settle(const machine::Subject& subject, Parting parting = Parting::put_back);
-    /// What was kept is to be put back after all: its record is in force again.
-    [[nodiscard]] Result<void> resume(const machine::Subject& subject);
+    /// The record of `from` is that of `to`, whatever that had: a thread that runs another program is the
+    /// main thread from then on.
+    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
 
-    /// A setting that is ours.
-    struct Ours {
-        std::optional<machine::Setting> original; ///< no value: it is not known any more
-    };
-    /// Says whether what a subject is set to came from us, by more than its record in force, compared on
-    /// online CPUs: it was kept, or somebody set it anew, or its record was lost. Of one that has a record:
-    /// it had that from us earlier, and it is wider than what it has now, as what a program reads while it
-    /// settles is; or its process's main thread had, as threads set what that has read. What is not wider may
-    /// as well be somebody's choice.
-    [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
-                                             const CpuSet& online) const;
-    /// The record, in force or past, of what was where the subject is, under another name. It is the
-    /// subject's own if what it is set to is still ours by that record.
-    [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
-    /// What is known of `from` is known of `to` instead, unless that has a record.
-    /// `replaces`: also then, as a thread that runs another program is the main thread from then on.
-    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to,
-                                      bool replaces = false);
-    /// Its parts, such as past(): subjects that live on without a record, the mask of such a task is its own.
-    [[nodiscard]] const JournalContents& contents() const { return contents_; }
-
-    using Cursor = Records::Cursor;
-    /// The next record, tasks first; with `policy` only records on its behalf. No value: the end.
+    using Records = std::map<machine::Subject, Record, SubjectOrder>;
+    /// A place in a walk. Records may change between two steps: those that are there all the time are met
+    /// once.
+    using Cursor = std::optional<machine::Subject>; ///< the last one that was met
+    /// The next record in force, tasks first; with `policy` only records on its behalf. No value: the end.
     [[nodiscard]] std::optional<Entry> next(Cursor& cursor,
-                                            std::optional<std::string_view> policy = {}) const {
-        return contents_.held().next(cursor, policy);
-    }
+                                            std::optional<std::string_view> policy = {}) const;
+    /// The next one that is not in force.
+    [[nodiscard]] const Records::value_type* next_past(Cursor& cursor) const;
     /// Everything but tasks: interrupts, steering maps, flow tables, units. With `device`, only what belongs
     /// to that device.
-    [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const {
-        return contents_.held().queues().all(device);
-    }
-    [[nodiscard]] std::size_t size() const { return contents_.held().size(); }
+    [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const;
+    [[nodiscard]] std::size_t size() const { return held_.size(); }
+    /// Threads of the process with a record in force, ascending.
+    [[nodiscard]] std::vector<TaskId> threads(int pid) const;
+    /// The next process, in ascending order, of which threads have a record in force; 0: the end.
+    [[nodiscard]] int next_process(int pid) const;
 
-    /// What explains a mask that a child of process `creator` was born with: the record of a thread there
-    /// that has, or had when the child was born, the mask from us. `born`: clock ticks since boot; 0: not
-    /// known.
-    [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
-                                                             const CpuSet& online, std::uint64_t born = 0);
-    /// For add_former(), where no record says that a task had a mask from us; and for age(), at each pass's
-    /// end.
-    [[nodiscard]] MaskSources& mask_sources() { return contents_.sources(); }
-
-    /// A mask that was given to a task of a policy, unless that is known.
-    [[nodiscard]] Result<void> note_given(GivenMask given);
-    /// A pass has ended: what was given to policies that have no task any more is over.
-    [[nodiscard]] Result<void> end_given(std::uint64_t now);
-    /// The daemon ends and has put everything back.
-    [[nodiscard]] Result<void> forget_given();
+    /// True if a task of the process ever had a mask from us, as far as is known.
+    [[nodiscard]] bool has_process(int pid) const;
+    /// True if the mask is one of ours, whoever has it; compared on online CPUs.
+    [[nodiscard]] bool is_mask_of_ours(const CpuSet& mask, const CpuSet& online) const;
+    /// The record of a thread of process `creator` that explains the mask of a task, born then. Null: none
+    /// does.
+    [[nodiscard]] const Record* explain(int creator, const CpuSet& mask, const CpuSet& online,
+                                        std::uint64_t born) const;
+    /// The same by the control group or the session.
+    [[nodiscard]] const Record* explain(const Descent& descent, const CpuSet& mask, const CpuSet& online,
+                                        std::uint64_t born) const;
+    /// Forgets what has gone before `until`: all its children have been looked at.
+    void drop_gone(std::uint64_t until);
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
-    /// What was found amiss when the files were opened, or with their folder later, for a person; and last,
-    /// as long as that is so, why they are gone and cannot be written anew: until they can, nothing is
-    /// written down.
-    [[nodiscard]] std::vector<Error> faults() const { return writer_.faults(); }
-    /// Subjects in place without a record have been assumed ours, and are in the journal now.
     [[nodiscard]] Result<void> mended();
-    /// Writes the files anew if somebody has removed or cut them. False: out of time, there is more to do.
-    [[nodiscard]] bool look_after_files(const std::function<bool()>& out_of_time) {
-        return writer_.look_after_files(contents_, damaged_, out_of_time);
-    }
+    /// What was found amiss when the file was opened, or with its folder later, for a person; and last, as
+    /// long as that is so, why it is gone and cannot be written anew: until it can, nothing is written down.
+    [[nodiscard]] std::vector<Error> faults() const;
+    /// Writes the file anew if somebody has removed or cut it. False: out of time, there is more to do.
+    [[nodiscard]] bool look_after_file(const std::function<bool()>& out_of_time);
 
   private:
-    JournalContents contents_;
-    JournalWriter writer_;
+    [[nodiscard]] bool replay(std::string_view text);
+    void take_line(Line line);
+    void use(const machine::Subject& subject, Record record);
+    [[nodiscard]] std::shared_ptr<const Terms> share(Terms terms, std::string text, bool is_of_task);
+    [[nodiscard]] Result<void> append(const std::string& line);
+    [[nodiscard]] std::string line_of(const Records::value_type& record) const;
+    [[nodiscard]] Result<void> renew_folder();
+    void rewrite_some();
+    [[nodiscard]] Result<std::string> read(const std::string& path, bool& is_lost);
+
+    Records held_, past_;
+    std::deque<machine::Subject> gone_; ///< those of past_ that are, the oldest first
+    std::unordered_map<std::string, std::weak_ptr<const Terms>> terms_; ///< by to_text()
+    std::size_t most_terms_ = 64;      ///< there may be that many before those that nothing uses are dropped
+    std::unordered_set<CpuSet> masks_; ///< that tasks have or had from us; some more, until terms are dropped
+    JournalFile file_{""};
+    Cursor rewritten_;                ///< up to where the rewritten file has the records
+    bool has_rewritten_held_ = false; ///< and goes on with past_
+    std::vector<Error> faults_;
+    std::optional<Error> trouble_;
     bool damaged_ = false;
 };
 

@@ -2,7 +2,7 @@
 #include "state/journal_file.hpp"
 
 #include "host/file.hpp"
-#include "state/journal_marks.hpp"
+#include "state/journal_line.hpp"
 
 #include <algorithm>
 #include <cerrno>

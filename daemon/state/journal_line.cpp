@@ -2,6 +2,7 @@
 #include "state/journal_line.hpp"
 
 #include "base/text.hpp"
+#include "host/boot_clock.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -11,6 +12,8 @@
 namespace affinityd::state {
 
 namespace {
+
+constexpr std::string_view header_begin = "of boot ";
 
 /// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is
 /// root's).
@@ -38,6 +41,19 @@ LineWriter& LineWriter::escaped(std::string_view field) {
 std::string LineWriter::finish() {
     fmt::format_to(std::back_inserter(text_), "\t{:08x}\n", checksum(text_));
     return std::move(text_);
+}
+
+std::string header() {
+    const auto& boot = host::boot_id();
+    return boot.empty() ? std::string() : LineWriter(std::string(header_begin).append(boot)).finish();
+}
+
+bool is_header(std::string_view line) { return line.starts_with(header_begin); }
+
+FileBoot boot_of(std::string_view text) {
+    if (text.empty() || host::boot_id().empty() || text.starts_with(header())) return FileBoot::ours;
+    const auto fields = fields_of(text.substr(0, text.find('\n')));
+    return fields.size() == 1 && is_header(fields[0]) ? FileBoot::another : FileBoot::damaged;
 }
 
 std::string unescaped(std::string_view text) {

@@ -4,6 +4,7 @@
 #include "base/cpu_set.hpp"
 
 #include <concepts>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ class LineWriter {
     }
     /// Tabs, line ends and other control bytes as %XX, and the percent sign itself.
     LineWriter& escaped(std::string_view field);
+    [[nodiscard]] const std::string& text() const { return text_; } ///< so far
     /// With a checksum and the line end.
     [[nodiscard]] std::string finish();
 
@@ -47,5 +49,17 @@ class LineWriter {
 
 /// The fields of a line without its end; empty if it is torn or mixed up.
 [[nodiscard]] std::vector<std::string_view> fields_of(std::string_view line);
+
+/// Each file of this room begins with a line that names the boot: a change before the machine was started
+/// anew is not in force any more. With its line end; "": the boot has no id.
+[[nodiscard]] std::string header();
+[[nodiscard]] bool is_header(std::string_view line);
+/// Of which boot a file is, by its first line.
+enum class FileBoot : std::uint8_t {
+    ours,    ///< or empty
+    damaged, ///< the line is, and does not prove that it is of another one
+    another, ///< nothing in it is in force
+};
+[[nodiscard]] FileBoot boot_of(std::string_view text);
 
 } // namespace affinityd::state

@@ -4,7 +4,8 @@
 #include "base/text.hpp"
 #include "state/journal_line.hpp"
 
-#include <cstdint>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,15 +21,12 @@ using machine::SteeringMask;
 using machine::Subject;
 using machine::TaskMask;
 using machine::UnitCpuset;
-using planner::UndoRecord;
 
-// What a line says of its subject's record.
-constexpr std::string_view held = "held";
-constexpr std::string_view moved =
-    "moved"; // and the last setting is what it was before, not what was granted
-constexpr std::string_view kept = "kept";
-constexpr std::string_view put_back = "back";
-constexpr std::string_view gone = "gone";
+constexpr std::array<std::string_view, 4> standings{"held", "kept", "back", "gone"};
+constexpr std::string_view unknown = "none"; ///< in the place of a standing: the subject has no record
+constexpr std::string_view no_setting = "-"; ///< in the place of `before`
+constexpr std::size_t subject_fields = 5, terms_fields = 7;
+constexpr std::size_t all_fields = subject_fields + 3 + terms_fields;
 
 /// Begins a line: the kind, and four fields that depend on it.
 struct SubjectFields {
@@ -117,83 +115,93 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
     return std::move(*cpus);
 }
 
-/// "back", or with a time "back 4711".
-std::string standing_of(std::string_view word, std::uint64_t ticks) {
-    return ticks == 0 ? std::string(word) : fmt::format("{} {}", word, ticks);
+std::shared_ptr<const Terms> parse_terms(const Subject& subject, std::span<const std::string_view> fields) {
+    auto original = parse_setting(subject, fields[0]);
+    auto asked = parse_setting(subject, fields[1]);
+    auto granted = parse_setting(subject, fields[2]);
+    const bool has_before = fields[3] != no_setting;
+    auto before = has_before ? parse_setting(subject, fields[3]) : std::nullopt;
+    const auto session = parse_number<int>(fields[6]);
+    if (!original || !asked || !granted || has_before != before.has_value() || !session) return nullptr;
+    return std::make_shared<const Terms>(Terms{{std::move(*original), std::move(*asked), std::move(*granted),
+                                                unescaped(fields[4]), std::move(before)},
+                                               {unescaped(fields[5]), *session}});
 }
 
-std::string line_of(const Subject& subject, const std::string& standing, const UndoRecord& record,
-                    const Setting& third) {
-    LineWriter line = std::visit(SubjectFields{}, subject);
-    const auto asked = record.asked.to_string();
-    line.plain(standing).plain(record.original.to_string()).plain(asked);
-    line.plain(third == record.asked ? asked : third.to_string());
-    return line.escaped(record.policy).finish();
+/// Of the device's only interface the path says enough; of one of several, the index is part of the identity;
+/// of a virtual one, which has no path, it is all of it.
+auto interface_of(const auto& queue) {
+    const bool is_virtual = !queue.device.empty() && queue.device.find('/') == std::string::npos;
+    const bool is_by_index = is_virtual && queue.ifindex != 0;
+    return std::tuple(is_by_index ? std::string_view{} : std::string_view(queue.device),
+                      is_by_index ? queue.ifindex : queue.port());
 }
 
-struct Identity {
-    std::string operator()(const TaskMask& mask) const {
-        return fmt::format("task\t{}\t{}", mask.task.tid, mask.task.start_time);
+struct Compare {
+    bool operator()(const TaskMask& a, const TaskMask& b) const {
+        return std::tie(a.pid, a.task) < std::tie(b.pid, b.task);
     }
-    std::string operator()(const IrqMask& mask) const {
-        if (mask.is_line) return fmt::format("line\t{}", mask.irq);
-        return fmt::format("irq\t{}\t{}\t{}", mask.device, mask.label, mask.ordinal);
+    bool operator()(const IrqMask& a, const IrqMask& b) const {
+        if (a.is_line || b.is_line) return a.is_line == b.is_line ? a.irq < b.irq : b.is_line;
+        return std::tie(a.device, a.label, a.ordinal) < std::tie(b.device, b.label, b.ordinal);
     }
-    std::string operator()(const SteeringMask& map) const {
-        const char direction = map.direction == machine::Direction::rx ? 'r' : 't';
-        return fmt::format("steering\t{}\t{}\t{}", map.device, direction, map.queue) + port(map);
+    bool operator()(const SteeringMask& a, const SteeringMask& b) const {
+        return std::tuple(interface_of(a), a.direction, a.queue) <
+               std::tuple(interface_of(b), b.direction, b.queue);
     }
-    std::string operator()(const FlowTable& table) const {
-        return fmt::format("flows\t{}\t{}", table.device, table.queue) + port(table);
+    bool operator()(const FlowTable& a, const FlowTable& b) const {
+        return std::tuple(interface_of(a), a.queue) < std::tuple(interface_of(b), b.queue);
     }
-    static std::string port(const auto& queue) {
-        return queue.port() == 0 ? "" : fmt::format("\t#{}", queue.port());
-    }
-    std::string operator()(const UnitCpuset& cpuset) const { return "unit\t" + cpuset.unit; }
+    bool operator()(const UnitCpuset& a, const UnitCpuset& b) const { return a.unit < b.unit; }
+    bool operator()(const auto&, const auto&) const { return false; }
 };
 
 } // namespace
 
-std::string to_line(const Subject& subject, const UndoRecord* undo, std::uint64_t since) {
-    if (undo != nullptr)
-        return line_of(subject, standing_of(undo->before ? moved : held, since), *undo,
-                       undo->before ? *undo->before : undo->granted);
+bool SubjectOrder::operator()(const Subject& a, const Subject& b) const {
+    return a.index() == b.index() ? std::visit(Compare{}, a, b) : a.index() < b.index();
+}
+
+bool Record::explains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
+    const auto& undo = terms->undo;
+    if ((born > 0 && born < since) || (until > 0 && born > until)) return false;
+    if (undo.original == machine::Setting(mask)) return false;
+    const auto is_it = [&](const Setting& ours) { return (ours.cpus() & online) == (mask & online); };
+    return is_it(undo.asked) || is_it(undo.granted) ||
+           (undo.before && *undo.before != undo.original && is_it(*undo.before));
+}
+
+std::string to_text(const Terms& terms) {
+    const auto& undo = terms.undo;
+    const auto asked = undo.asked.to_string();
+    LineWriter line(undo.original.to_string());
+    line.plain(asked).plain(undo.granted == undo.asked ? asked : undo.granted.to_string());
+    line.plain(undo.before ? undo.before->to_string() : std::string(no_setting));
+    return line.escaped(undo.policy).escaped(terms.descent.group).number(terms.descent.session).text();
+}
+
+std::string to_line(const Subject& subject, const Record& record, std::string_view terms) {
     LineWriter line = std::visit(SubjectFields{}, subject);
-    return line.plain(gone).plain("").plain("").plain("").plain("").finish();
+    line.plain(record.terms ? standings.at(static_cast<std::size_t>(record.standing)) : unknown);
+    line.number(record.since).number(record.until);
+    return line.plain(record.terms ? terms : "\t\t\t\t\t\t").finish();
 }
 
-std::string to_line(const Subject& subject, const UndoRecord* last, Parting parting, std::uint64_t until) {
-    return line_of(subject, standing_of(parting == Parting::kept ? kept : put_back, until), *last,
-                   last->granted);
-}
-
-std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
-
-std::optional<Record> parse_line(std::string_view line) {
-    const auto fields = fields_of(line);
-    if (fields.size() != 10) return std::nullopt;
+std::optional<Line> parse_line(std::string_view text) {
+    const auto fields = fields_of(text);
+    if (fields.size() != all_fields) return std::nullopt;
     auto subject = parse_subject(fields);
     if (!subject) return std::nullopt;
-    Record record{std::move(*subject), std::nullopt};
-    const auto standing = fields[5].substr(0, fields[5].find(' '));
-    if (standing == gone) return record;
-    auto original = parse_setting(record.subject, fields[6]);
-    auto asked = parse_setting(record.subject, fields[7]);
-    auto granted = parse_setting(record.subject, fields[8]);
-    if (!original || !asked || !granted) return std::nullopt;
-    UndoRecord undo{std::move(*original), std::move(*asked), std::move(*granted), unescaped(fields[9])};
-    if (standing == moved) undo.before = std::exchange(undo.granted, undo.asked);
-    if (standing == held || standing == moved)
-        record.undo = std::move(undo);
-    else if (standing == kept || standing == put_back)
-        record.past = {std::move(undo), standing == kept ? Parting::kept : Parting::put_back};
-    else
-        return std::nullopt;
-    if (standing.size() == fields[5].size()) return record;
-    const auto ticks = parse_number<std::uint64_t>(fields[5].substr(standing.size() + 1));
-    if (!ticks) return std::nullopt;
-    record.since_or_until = *ticks;
-    return record;
+    Line line{std::move(*subject), {}};
+    const auto word = fields[subject_fields];
+    if (word == unknown) return line;
+    const auto standing = std::ranges::find(standings, word);
+    const auto since = parse_number<std::uint64_t>(fields[subject_fields + 1]);
+    const auto until = parse_number<std::uint64_t>(fields[subject_fields + 2]);
+    auto terms = parse_terms(line.subject, std::span(fields).last<terms_fields>());
+    if (standing == standings.end() || !since || !until || !terms) return std::nullopt;
+    line.record = {std::move(terms), static_cast<Standing>(standing - standings.begin()), *since, *until};
+    return line;
 }
 
 } // namespace affinityd::state

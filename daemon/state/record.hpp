@@ -2,38 +2,79 @@
 #pragma once
 
 #include "planner/undo.hpp"
-#include "state/past_records.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace affinityd::state {
 
-/// One line of the undo journal.
-struct Record {
-    machine::Subject subject;
-    std::optional<planner::UndoRecord> undo; ///< no value: it has none any more
-    /// Without `undo`: its last record, if the subject lives on. No value: it was forgotten.
-    std::optional<PastRecords::Past> past = std::nullopt;
-    /// Since when a task has its mask from us, or until when it had that; in clock ticks since boot, 0: not
-    /// known.
-    std::uint64_t since_or_until = 0;
+/// Where a process comes from: it shares this with its children, and they keep it when it has ended.
+struct Descent {
+    std::string group; ///< its control group; "": not known
+    int session = 0;   ///< getsid(2); 0: not known
+    /// "/" and the session of init tell nothing: nearly every task of a machine without control groups has
+    /// these.
+    [[nodiscard]] bool may_be_of(const Descent& other) const {
+        return (group.size() > 1 && group == other.group) || (session > 1 && session == other.session);
+    }
 };
 
-/// "fields separated by tabs, then a checksum", with the line end. Names are escaped: they are hostile bytes.
-/// Without `undo`: the subject was forgotten.
-[[nodiscard]] std::string to_line(const machine::Subject& subject, const planner::UndoRecord* undo,
-                                  std::uint64_t since = 0);
-/// The last record of a subject that has none in force any more.
-[[nodiscard]] std::string to_line(const machine::Subject& subject, const planner::UndoRecord* last,
-                                  Parting parting, std::uint64_t until = 0);
-/// Reads a line without its end. Lines of version 0.1 are understood, too, since a journal may be older than
-/// the program. No value: the line is torn, or no record.
-[[nodiscard]] std::optional<Record> parse_line(std::string_view line);
+/// What is the same in the records of thousands of tasks, kept once.
+struct Terms {
+    planner::UndoRecord undo;
+    Descent descent; ///< of tasks only
+};
 
-/// The same text for the same subject whatever its number or name is now, also in later versions.
-[[nodiscard]] std::string identity_of(const machine::Subject& subject);
+/// What the record of a subject is good for.
+enum class Standing : std::uint8_t {
+    held, ///< in force: the original is to be restored
+    kept, ///< the subject stays as it is on purpose (on_stop: keep), until a policy wants it again
+    back, ///< the subject has its original again, or what another program gave it: explains its children
+    gone, ///< the subject has ended: explains its children for a while
+};
+
+/// The one undo record of a subject.
+struct Record {
+    std::shared_ptr<const Terms> terms;
+    Standing standing = Standing::held;
+    std::uint64_t since = 0; ///< when its first mask was given, in clock ticks since boot; 0: not known
+    std::uint64_t until = 0; ///< when it had the last one, of what is back or gone; 0: it has it
+
+    /// Shares the ownership of the terms.
+    [[nodiscard]] planner::UndoPointer undo() const { return {terms, &terms->undo}; }
+    /// True if a task that was created by this one at `born` and has `mask` has that from us: it is a mask of
+    /// ours, compared on online CPUs, from the time in which the creator had it. `born`: clock ticks since
+    /// boot; 0: not known.
+    [[nodiscard]] bool explains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
+};
+
+/// One line of the undo journal. Names are escaped: they are hostile bytes.
+struct Line {
+    machine::Subject subject;
+    Record record; ///< without terms: nothing is known of the subject any more
+};
+
+/// "original, asked, ..., session" separated by tabs.
+[[nodiscard]] std::string to_text(const Terms& terms);
+/// The whole line with a checksum and the line end. `terms`: to_text(*record.terms), "" without terms.
+[[nodiscard]] std::string to_line(const machine::Subject& subject, const Record& record,
+                                  std::string_view terms);
+/// Reads a line without its end. No value: the line is torn, or no record.
+[[nodiscard]] std::optional<Line> parse_line(std::string_view line);
+
+/// Orders subjects by identity: tasks first, those of a process together. A virtual interface is known by its
+/// index, which outlasts its name.
+struct SubjectOrder {
+    bool operator()(const machine::Subject& a, const machine::Subject& b) const;
+};
+
+/// A subject that we changed, with what is known of it.
+struct Entry {
+    machine::Subject subject;
+    planner::UndoPointer record;
+};
 
 } // namespace affinityd::state

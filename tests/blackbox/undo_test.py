@@ -145,7 +145,7 @@ class Chaos(House):
                     dice.choice((program.thread, program.fork, lambda program=program: program.spawn("/bin/sleep", "600")))()
             time.sleep(dice.random() * 0.05)
             affinityd.kill()
-            if dice.random() < 0.2 or len(own) > 20:
+            if own and (dice.random() < 0.2 or len(own) > 20):
                 parent = dice.choice(list(own))
                 parent.process.kill()
                 parent.process.wait()

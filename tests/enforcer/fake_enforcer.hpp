@@ -19,8 +19,9 @@ class FakeEnforcer final : public Enforcer {
         if (before_apply) before_apply(action);
         done.push_back(action);
         const bool is_irq = std::holds_alternative<machine::IrqMask>(action.subject);
-        if (is_irq && action.to.cpus().intersects(full)) return {irq_outcome(ENOSPC), {}, ENOSPC};
-        if (!took_effect(answer)) return {answer, {}, EIO};
+        if (is_irq && action.to.cpus().intersects(full))
+            return {outcome_of(action.subject, ENOSPC), {}, ENOSPC};
+        if (!took_effect(answer)) return {answer, {}, code};
         const auto& to = granted ? *granted : action.to;
         settings[action.subject] = to;
         if (after_apply) after_apply(action);
@@ -44,6 +45,7 @@ class FakeEnforcer final : public Enforcer {
     std::vector<planner::Action> done;
     std::unordered_map<machine::Subject, machine::Setting> settings; ///< of subjects that are there
     Outcome answer = Outcome::done;
+    int code = EIO;                                   ///< of a refusal
     std::optional<machine::Setting> granted;          ///< instead of what is asked for
     CpuSet full;                                      ///< CPUs without an interrupt vector left
     bool unknown = false;                             ///< present() fails

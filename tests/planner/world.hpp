@@ -16,9 +16,9 @@ using machine::Setting;
 struct Book final : UndoLookup {
     std::unordered_map<Subject, UndoRecord> records;
 
-    [[nodiscard]] std::optional<UndoRecord> find(const Subject& subject) const override {
+    [[nodiscard]] UndoPointer find(const Subject& subject) const override {
         const auto found = records.find(subject);
-        return found == records.end() ? std::nullopt : std::optional(found->second);
+        return found == records.end() ? nullptr : std::make_shared<UndoRecord>(found->second);
     }
     void apply(const Action& action, const Setting& granted) {
         const auto [at, is_new] = records.try_emplace(action.subject);
@@ -33,7 +33,7 @@ struct Book final : UndoLookup {
 
 /// Has no record of any subject.
 struct NoUndo final : UndoLookup {
-    [[nodiscard]] std::optional<UndoRecord> find(const Subject&) const override { return std::nullopt; }
+    [[nodiscard]] UndoPointer find(const Subject&) const override { return nullptr; }
 };
 
 /// A machine under one set of policies, with what the daemon would remember of the tasks on it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/file.hpp"
 #include "state/former_slots.hpp"
-#include "state/journal_marks.hpp"
+#include "state/journal_line.hpp"
 #include "support/tree.hpp"
 
 #include <filesystem>
@@ -86,7 +86,8 @@ TEST_F(FormerSlotsTest, ThoseOfAnEarlierBootCountForNothing) {
     ASSERT_TRUE(FormerSlots(path()).keep(slots_));
     const auto text = **host::read_file(path());
     const auto lines = text.substr(header().size());
-    ASSERT_TRUE(host::replace_file(path(), header_of("01234567-89ab-cdef-0123-456789abcdef") + lines));
+    ASSERT_TRUE(host::replace_file(
+        path(), LineWriter("of boot 01234567-89ab-cdef-0123-456789abcdef").finish() + lines));
     EXPECT_EQ(taken(), FormerSlots::Slots{});
 }
 

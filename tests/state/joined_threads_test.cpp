@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/joined_threads.hpp"
-#include "state/journal_marks.hpp"
+#include "state/journal_line.hpp"
 #include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
@@ -62,8 +62,8 @@ TEST_F(JoinedThreadsTest, LinesOfAnEarlierBootAndTornOnesCountForNothing) {
     tree_.file("joins", whole.substr(0, whole.size() - 5));
     expect_next_knows({11, 100}, &joined_io);
     expect_next_knows({12, 100}, nullptr);
-    tree_.file("joins",
-               header_of("00000000-0000-4000-8000-000000000000") + whole.substr(whole.find("joined")));
+    tree_.file("joins", LineWriter("of boot 00000000-0000-4000-8000-000000000000").finish() +
+                            whole.substr(whole.find("joined")));
     expect_next_knows({11, 100}, nullptr);
     tree_.file("joins", std::string(100'000, '\xff') + "\n\t\t\t\njoined\t1\t2\n" + whole);
     expect_next_knows({11, 100}, &joined_io);

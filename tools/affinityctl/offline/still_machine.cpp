@@ -22,9 +22,7 @@ namespace {
 
 /// Nothing was ever changed on a still machine.
 struct Untouched final : planner::UndoLookup {
-    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
-        return std::nullopt;
-    }
+    [[nodiscard]] planner::UndoPointer find(const machine::Subject&) const override { return nullptr; }
 };
 
 /// Parents have smaller numbers than their children, unless numbers have wrapped around: seen in order, most

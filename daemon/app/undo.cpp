@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/undo.hpp"
+
+#include "host/boot_clock.hpp"
+#include "host/root.hpp"
+#include "inventory/cgroup.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/name_space.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+using machine::Setting;
+using machine::Subject;
+using machine::TaskMask;
+using planner::UndoPointer;
+using planner::UndoRecord;
+using state::Standing;
+
+namespace {
+
+Setting default_of(const host::Root& root, const Subject& subject, const topology::Topology& topology) {
+    if (std::holds_alternative<TaskMask>(subject)) return topology.possible;
+    if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
+    if (!std::holds_alternative<machine::IrqMask>(subject)) return CpuSet{}; // steering maps: off, units: not set
+    return root.proc().cpu_mask("irq/default_smp_affinity").value_or(topology.online);
+}
+
+bool is_ours(const Subject& subject, const UndoRecord& record, const Setting& present, const CpuSet& online) {
+    return planner::is_still_ours(record, present, online) ||
+           planner::was_widened(subject, record, present, online);
+}
+
+/// When a task that has ended did so at the latest, in clock ticks since boot; no value: it may be there.
+std::optional<std::uint64_t> end_of(const host::Root& root, const TaskMask& task) {
+    const auto scan = inventory::ProcessScan::open(root, task.pid);
+    if (!scan) return std::nullopt; // nothing is known of it
+    if (!*scan) return host::ticks_since_boot();
+    const auto successor = (*scan)->id().start_time;
+    return task.task.start_time < successor ? std::optional(successor - 1) : std::nullopt;
+}
+
+} // namespace
+
+Undo::Undo(const host::Root& root, enforcer::Executor& executor, bool acts, Log& log)
+    : root_(root), executor_(executor), acts_(acts), log_(log) {}
+
+void Undo::note_dead() {
+    auto& journal = executor_.journal();
+    std::vector<std::pair<TaskMask, std::uint64_t>> dead;
+    const auto look_at = [&](const Subject& subject) {
+        const auto* task = std::get_if<TaskMask>(&subject);
+        if (task == nullptr) return;
+        if (const auto end = end_of(root_, *task)) dead.emplace_back(*task, *end);
+    };
+    for (state::Journal::Cursor cursor; const auto entry = journal.next(cursor);)
+        look_at(entry->subject);
+    for (state::Journal::Cursor cursor; const auto* past = journal.next_past(cursor);)
+        if (past->second.standing != Standing::gone) look_at(past->first);
+    for (const auto& [task, end] : dead)
+        if (!report(journal.part(task, Standing::gone, end))) return; // the first pass tries again
+}
+
+void Undo::begin_pass() {
+    all_written_ = true;
+    pass_began_ = host::ticks_since_boot();
+}
+
+void Undo::end_tasks() {
+    if (taken_in_.count > 0)
+        log_.info(fmt::format("{} tasks have masks of ours from parents that ended while no daemon ran, and "
+                              "get back what these had: {}",
+                              taken_in_.count, taken_in_.first));
+    if (left_.count > 0)
+        log_.warn(fmt::format("{} tasks have masks that policies gave out, and nothing shows that they have "
+                              "them from there, so they are left alone: {}",
+                              left_.count, left_.first));
+    taken_in_ = left_ = {};
+    is_looking_ = false;
+    executor_.journal().drop_gone(pass_began_);
+}
+
+void Undo::end_pass() {
+    if (!executor_.journal().damaged() || !all_written_) return; // the next pass tries again
+    log_.warn(fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
+                          "them, so they are assumed ours and will get the kernel's defaults back",
+                          assumed_));
+    report(executor_.journal().mended());
+}
+
+void Undo::begin_stop() {
+    constexpr std::uint64_t seconds = 5; // events of an earlier time have been handled
+    const auto now = host::ticks_since_boot(), before = seconds * host::ticks_a_second();
+    is_looking_ = true;
+    born_from_ = now > before ? now - before : 0;
+}
+
+/// In this order: a process that has this number afterwards had it before.
+state::Descent Undo::read_descent(const TaskId& process) const {
+    const auto groups = root_.proc().text(std::to_string(process.tid) + "/cgroup");
+    const auto scan = inventory::ProcessScan::open(root_, process.tid);
+    if (!scan || !*scan || (*scan)->id() != process) return {};
+    return {groups ? inventory::cgroup_of(*groups) : "", std::max((*scan)->session(), 0)};
+}
+
+const state::Descent& Undo::descent_of(const TaskId& process) {
+    if (std::exchange(last_, process) != process) descent_ = acts_ ? read_descent(process) : state::Descent{};
+    return descent_;
+}
+
+bool Undo::is_looked_for(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
+    return is_looking_ && born >= born_from_ && executor_.journal().is_mask_of_ours(mask, online);
+}
+
+bool Undo::may_be_left(const inventory::ProcessScan& scan, const CpuSet& online) const {
+    if (!is_looking_ || scan.id().start_time < born_from_) return false;
+    const auto thread = inventory::read_thread(root_, scan.id().tid, scan.id().tid);
+    return thread && *thread && is_looked_for((*thread)->allowed, online, scan.id().start_time);
+}
+
+/// It was given to the init of its PID namespace, or to a manager of services or containers, which has a
+/// control group of its own. A program that a shell started has its parent still.
+bool Undo::has_lost_its_parent(const inventory::ProcessScan& scan) const {
+    if (scan.parent() <= 1 || inventory::is_namespace_init(root_, scan.parent())) return true;
+    const auto parent = inventory::ProcessScan::open(root_, scan.parent());
+    return parent && *parent && (*parent)->facts().cgroup() != scan.facts().cgroup();
+}
+
+/// It has lost its parent, or has its mask from an ancestor that has: children may be looked at before their
+/// parents.
+const state::Record* Undo::explain_orphan(const TaskMask& task, const CpuSet& present,
+                                          const CpuSet& online) const {
+    constexpr int most_ancestors = 64; // which also ends a loop in a recording
+    const auto& journal = executor_.journal();
+    auto scan = inventory::ProcessScan::open(root_, task.pid);
+    for (int i = 0; i < most_ancestors && scan && *scan; ++i) {
+        const auto& process = **scan;
+        const auto born = process.id().start_time;
+        if (has_lost_its_parent(process))
+            return journal.explain(read_descent(process.id()), present, online, born);
+        if (const auto* record = journal.explain(process.parent(), present, online, born)) return record;
+        const auto main = inventory::read_thread(root_, process.parent(), process.parent());
+        if (!main || !*main || ((*main)->allowed & online) != (present & online)) return nullptr;
+        scan = inventory::ProcessScan::open(root_, process.parent());
+    }
+    return nullptr;
+}
+
+Undo::Source Undo::explain(const TaskMask& task, const CpuSet& present, int creator,
+                           const CpuSet& online) const {
+    const auto& journal = executor_.journal();
+    const auto born = task.task.start_time;
+    if (journal.contains(task) || journal.find_past(task) != nullptr) return {};
+    if (const auto* record = journal.explain(creator, present, online, born)) return {record};
+    if (!is_looked_for(present, online, born)) return {};
+    return {explain_orphan(task, present, online), true};
+}
+
+void Undo::add(Tasks& tasks, const TaskMask& task) {
+    constexpr std::size_t most_named = 3;
+    if (++tasks.count > most_named + 1) return;
+    const auto* separator = tasks.count == 1 ? "" : ", ";
+    tasks.first += tasks.count > most_named ? " and others" : separator + machine::to_string(task);
+}
+
+void Undo::leave(const TaskMask& task, const CpuSet& present, const CpuSet& online) {
+    const auto& journal = executor_.journal();
+    if (!is_looked_for(present, online, task.task.start_time) || journal.find_past(task) != nullptr) return;
+    // Nearly every task of the machine has all CPUs: those that may have them from us are told.
+    if (present.contains(online)) {
+        const auto scan = inventory::ProcessScan::open(root_, task.pid);
+        if (!scan || !*scan ||
+            journal.explain(read_descent((*scan)->id()), present, online, task.task.start_time) == nullptr)
+            return;
+    }
+    add(left_, task);
+}
+
+UndoPointer Undo::recall(const Subject& subject, const Setting& present, const std::string& policy,
+                         const CpuSet& online) const {
+    const auto& journal = executor_.journal();
+    const auto* past = journal.contains(subject) ? nullptr : journal.find_past(subject);
+    if (past == nullptr || past->terms->undo.original == present) return nullptr;
+    if (!is_ours(subject, past->terms->undo, present, online)) return nullptr;
+    return std::make_shared<UndoRecord>(UndoRecord{past->terms->undo.original, present, present, policy});
+}
+
+/// An interface may be renamed, and its interrupts requested anew with its new name in their labels, while no
+/// daemon looks.
+void Undo::take_up(const Subject& subject, const Setting& present, const std::string& policy,
+                   const CpuSet& online) {
+    auto& journal = executor_.journal();
+    if (const auto entry = journal.find_entry(subject)) {
+        if (!(entry->subject == subject)) report(journal.put(subject, *entry->record));
+        return;
+    }
+    if (const auto former = journal.find_at_number(subject);
+        former && is_ours(subject, *former->record, present, online)) {
+        report(journal.rename(former->subject, subject));
+        return;
+    }
+    if (const auto record = recall(subject, present, policy, online)) report(journal.put(subject, *record));
+}
+
+void Undo::follow_kernel(const Subject& subject, const Setting& present, const std::string& policy) {
+    auto& journal = executor_.journal();
+    const auto known = journal.find(subject);
+    if (!known) return;
+    auto record = *known;
+    record.policy = policy;
+    record.granted = present;
+    if (const auto* task = std::get_if<TaskMask>(&subject)) {
+        // The kernel remembers what it was asked for, and gives that again when it can, so it stays ours.
+        // CPUs that are offline now are still in the mask.
+        if (auto allowed = inventory::read_allowed(root_, task->pid, task->task.tid))
+            record.granted = std::move(*allowed);
+    } else {
+        record.asked = present;
+    }
+    report(journal.put(subject, std::move(record)));
+}
+
+void Undo::assume_ours(const Subject& subject, const Setting& present, const std::string& policy,
+                       const topology::Topology& topology) {
+    auto& journal = executor_.journal();
+    if (journal.contains(subject)) return;
+    auto original = default_of(root_, subject, topology);
+    if (original == present) return;
+    if (report(journal.put(subject, {std::move(original), present, present, policy})))
+        ++assumed_;
+    else
+        all_written_ = false;
+}
+
+} // namespace affinityd::app
