@@ -45,9 +45,8 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
                                                  app::Manager& manager, app::Log& log) {
     if (settings.dry_run) return nullptr;
-    auto socket =
-        control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
-                                   {manager.talking().joins, [&loop] { return loop.is_awaited(); }}, {});
+    auto socket = control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
+                                             manager.talking().joins);
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }
@@ -83,12 +82,10 @@ int run(const Options& options, app::Log& log) {
         {[&](app::Answer answer, app::Until until) { (*loop)->measure(std::move(answer), until); },
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {.may_ask = [&](uid_t user) {
-            constexpr std::chrono::milliseconds cost{2};
-            auto& budget = manager.tasks().events().budget();
-            const auto person = manager.tasks().sources().person(user);
-            const auto now = app::Budget::Clock::now();
-            if (budget.is_spent(person, now)) return false;
-            budget.charge(person, cost, now);
+            constexpr std::chrono::milliseconds cost{2}; // of a question, however it is answered
+            auto& payer = manager.talking().joins;
+            if (!payer.may_ask(user)) return false;
+            payer.charge(user, cost);
             return true;
         }});
     if (!server) return give_up(log, server.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -45,7 +46,6 @@ struct JoinAnswer {
     std::string policy{}; ///< that its process is under; "": none
     std::string slot{};   ///< that it has joined; "": none
     bool serves = false;  ///< it is where packets arrive
-    unsigned cost = 1;    ///< how many usual requests it took as long as
 };
 
 /// Takes what programs ask for their own threads, whatever carries it. Each request takes a millisecond at
@@ -54,8 +54,10 @@ class Joining {
   public:
     virtual ~Joining() = default;
     virtual JoinAnswer ask(const JoinRequest& request) = 0;
-    /// Who pays for a user's requests: all subordinate ids of a person are that person.
-    [[nodiscard]] virtual uid_t person(uid_t user) = 0;
+    /// False: the budget of this user, with all subordinate ids, is spent.
+    [[nodiscard]] virtual bool may_ask(uid_t user) = 0;
+    /// A user's request took so long.
+    virtual void charge(uid_t user, std::chrono::nanoseconds time) = 0;
 };
 
 } // namespace affinityd::app

@@ -16,9 +16,7 @@ namespace {
 using Wish = JoinRequest::Wish;
 using State = planner::ThreadPlan::State;
 
-constexpr unsigned cost_of_strangers = 10; ///< to look at a process that no policy is known to want
-constexpr unsigned cost_of_numbers = 5;    ///< to find a thread by the number that its namespace has for it
-constexpr unsigned cost_of_wrong_numbers = 40; ///< to look for it in vain: in all the latest threads
+constexpr std::size_t most_joined = 32'768;
 
 bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
 
@@ -30,27 +28,31 @@ struct Joins::Asking {
     inventory::Thread thread{};
     TaskId process{};
     std::size_t policy = 0; ///< index into the world's set
-    unsigned cost = 1;
 };
 
-Joins::Joins(Parts parts, const std::string& path) : parts_(std::move(parts)) {
-    tell(state::JoinedThreads::open(path, threads_));
+const planner::Joined* Joins::find(const TaskId& thread) const {
+    const auto found = threads_.find(thread);
+    return found == threads_.end() ? nullptr : &found->second.joined;
 }
 
-void Joins::tell(const Result<void>& written) {
-    if (!written) parts_.log.error(written.error().to_string(), {"joins not written"});
-    if (threads_.is_bloated()) parts_.wants_pass();
+bool Joins::may_ask(uid_t user) {
+    const auto person = parts_.tasks.sources().person(user);
+    return !parts_.tasks.events().budget().is_spent(person, Budget::Clock::now());
+}
+
+void Joins::charge(uid_t user, std::chrono::nanoseconds time) {
+    const auto person = parts_.tasks.sources().person(user);
+    parts_.tasks.events().budget().charge(person, time, Budget::Clock::now());
 }
 
 JoinAnswer Joins::ask(const JoinRequest& request) {
     if (is_stopping_ || !parts_.current.world) return {.outcome = JoinOutcome::no_daemon};
     Asking asking{request};
     JoinAnswer answer{.outcome = find_asker(asking)};
-    answer.cost = asking.cost;
     if (answer.outcome != JoinOutcome::done) return answer;
     answer.policy = parts_.current->policy(asking.policy).name;
     answer.outcome = carry_out(asking);
-    const auto* joined = threads_.find(asking.thread.id);
+    const auto* joined = find(asking.thread.id);
     if (!planner::is_in_force(parts_.current->policy(asking.policy), joined)) return answer;
     answer.slot = joined->slot;
     answer.serves = joined->serves;
@@ -63,15 +65,11 @@ JoinOutcome Joins::find_asker(Asking& asking) {
     const auto& request = asking.request;
     auto tid = request.tid;
     if (request.own_pid != request.pid) {
-        asking.cost += cost_of_numbers;
         tid = request.tid == request.own_pid
                   ? request.pid
                   : inventory::thread_by_own_number(parts_.root, request.pid, request.tid).value_or(0);
     }
-    if (tid <= 0) {
-        asking.cost += cost_of_wrong_numbers;
-        return JoinOutcome::not_yours;
-    }
+    if (tid <= 0) return JoinOutcome::not_yours;
     auto thread = inventory::read_thread(parts_.root, request.pid, tid);
     if (!thread || !*thread) return JoinOutcome::not_yours;
     asking.thread = std::move(**thread);
@@ -105,7 +103,6 @@ KnownProcess* Joins::find_process(Asking& asking) {
     };
     if (auto* known = table.find(pid); is_that(known)) return known;
     // It may have been executed a moment ago, and the event not been looked at yet.
-    asking.cost += cost_of_strangers;
     parts_.tasks.process_changed(pid);
     auto* known = table.find(pid);
     return is_that(known) ? known : nullptr;
@@ -127,14 +124,15 @@ JoinOutcome Joins::carry_out(Asking& asking) {
         break;
     }
     if (parts_.releases.covers(policy.name, asking.process)) return JoinOutcome::released;
-    if (threads_.find(asking.thread.id) == nullptr && !threads_.has_room(asking.process.tid))
-        return JoinOutcome::too_many;
+    if (find(asking.thread.id) == nullptr && threads_.size() >= most_joined) return JoinOutcome::too_many;
     return asking.request.wish == Wish::join ? join(asking) : serve(asking);
 }
 
 void Joins::note(const Asking& asking, std::optional<planner::Joined> joined) {
-    tell(joined ? threads_.put(asking.process.tid, asking.thread.id, std::move(*joined))
-                : threads_.forget(asking.thread.id));
+    if (joined)
+        threads_.insert_or_assign(asking.thread.id, Joiner{asking.process.tid, std::move(*joined)});
+    else
+        threads_.erase(asking.thread.id);
 }
 
 /// The way of tasks, as after an event that names the thread. Null: it has ended meanwhile.
@@ -148,7 +146,7 @@ const KnownThread* Joins::place(const Asking& asking) {
 JoinOutcome Joins::join(const Asking& asking) {
     const auto& policy = parts_.current->policy(asking.policy);
     const planner::Joined wanted{policy.name, asking.request.slot, false};
-    const auto* before = threads_.find(asking.thread.id);
+    const auto* before = find(asking.thread.id);
     if (before != nullptr && *before == wanted) {
         const auto* process = parts_.tasks.table().find(asking.process.tid);
         const auto* known = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
@@ -164,14 +162,14 @@ JoinOutcome Joins::join(const Asking& asking) {
 }
 
 JoinOutcome Joins::leave(const Asking& asking) {
-    if (threads_.find(asking.thread.id) == nullptr) return JoinOutcome::done;
+    if (find(asking.thread.id) == nullptr) return JoinOutcome::done;
     note(asking, std::nullopt);
     static_cast<void>(place(asking));
     return JoinOutcome::done;
 }
 
 JoinOutcome Joins::serve(const Asking& asking) {
-    const auto* found = threads_.find(asking.thread.id);
+    const auto* found = find(asking.thread.id);
     const auto before = found == nullptr ? std::nullopt : std::optional(*found);
     const auto& name = parts_.current->policy(asking.policy).name;
     auto wanted = before && before->policy == name ? *before : planner::Joined{name, {}, false};
@@ -206,29 +204,37 @@ JoinOutcome Joins::move_to(const Asking& asking, unsigned cpu) {
     return thread != nullptr && is_placed(*thread) ? JoinOutcome::done : JoinOutcome::put_off;
 }
 
-void Joins::ended(const TaskId& thread) {
-    if (threads_.find(thread) != nullptr) tell(threads_.forget(thread));
-}
-
 bool Joins::serves(const TaskId& task) const {
-    const auto* joined = threads_.find(task);
+    const auto* joined = find(task);
     return joined != nullptr && joined->serves;
 }
 
+bool Joins::is_there(const TaskId& thread, int pid, const planner::Joined& joined) const {
+    const auto* process = parts_.tasks.table().find(pid);
+    if (process != nullptr && parts_.current->policy(process->policy).name != joined.policy) return false;
+    const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
+    if (known != nullptr) return known->id == thread;
+    // One that is not in the table may come into it: it was let go by hand, its policy is being edited, or
+    // its command line has not been read yet.
+    const auto now = inventory::read_thread(parts_.root, pid, thread.tid);
+    return !now || (*now && (*now)->id == thread);
+}
+
 bool Joins::tidy(const OutOfTime& out_of_time) {
-    return threads_.tidy(
-        [this](int pid, const TaskId& thread, const planner::Joined& joined) {
-            const auto* process = parts_.tasks.table().find(pid);
-            if (process != nullptr && parts_.current->policy(process->policy).name != joined.policy)
-                return false;
-            const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
-            if (known != nullptr) return known->id == thread;
-            // Who is not in the table may come into it: it was let go by hand, its policy is being edited, or
-            // its command line has not been read yet.
-            const auto now = inventory::read_thread(parts_.root, pid, thread.tid);
-            return !now || (*now && (*now)->id == thread);
-        },
-        out_of_time);
+    if (!doubtful_) {
+        doubtful_.emplace();
+        for (const auto& [thread, joiner] : threads_)
+            doubtful_->push_back(thread);
+    }
+    while (!doubtful_->empty()) {
+        const auto found = threads_.find(doubtful_->back());
+        doubtful_->pop_back();
+        if (found != threads_.end() && !is_there(found->first, found->second.pid, found->second.joined))
+            threads_.erase(found);
+        if (out_of_time()) return false;
+    }
+    doubtful_.reset();
+    return true;
 }
 
 } // namespace affinityd::app

@@ -8,19 +8,20 @@
 #include "app/releases.hpp"
 #include "app/tasks.hpp"
 #include "app/world.hpp"
-#include "state/joined_threads.hpp"
+#include "planner/joined.hpp"
 
-#include <functional>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 namespace affinityd::app {
 
 /// Threads that put themselves somewhere, as far as the policy of their process lets them. What they asked
 /// for is a fact about them, like their names: this notes it, and the way of tasks places them.
 ///
-/// It lasts until the thread ends, leaves, or its process comes under another policy; execve(2), passes,
-/// reloads and daemons come and go meanwhile. Where a reload takes the slot away it has no force until the
-/// slot is back.
+/// It lasts until the thread ends, leaves, or its process comes under another policy, or the daemon ends;
+/// execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it has no force
+/// until the slot is back. Bounded to 32,768 threads.
 class Joins final : public Joining, public JoinedTasks {
   public:
     /// References must outlive it.
@@ -29,19 +30,15 @@ class Joins final : public Joining, public JoinedTasks {
         const Current& current;
         Tasks& tasks;
         const Releases& releases;
-        std::function<void()> wants_pass; ///< what has joined is to be tidied up
-        Log& log;
     };
-    /// `path`: of the file that says so to the next daemon; "": none.
-    Joins(Parts parts, const std::string& path);
+    explicit Joins(const Parts& parts) : parts_(parts) {}
 
     JoinAnswer ask(const JoinRequest& request) override;
-    [[nodiscard]] uid_t person(uid_t user) override { return parts_.tasks.sources().person(user); }
+    [[nodiscard]] bool may_ask(uid_t user) override;
+    void charge(uid_t user, std::chrono::nanoseconds time) override;
 
-    [[nodiscard]] const planner::Joined* find(const TaskId& thread) const override {
-        return threads_.find(thread);
-    }
-    void ended(const TaskId& thread) override;
+    [[nodiscard]] const planner::Joined* find(const TaskId& thread) const override;
+    void ended(const TaskId& thread) override { threads_.erase(thread); }
     /// It is where its packets arrive: not to be moved for what a re-deal gains.
     [[nodiscard]] bool serves(const TaskId& task) const;
     /// The pass has looked at all tasks: forgets those that are no longer there. True: all of them.
@@ -60,10 +57,15 @@ class Joins final : public Joining, public JoinedTasks {
     [[nodiscard]] JoinOutcome move_to(const Asking& asking, unsigned cpu);
     void note(const Asking& asking, std::optional<planner::Joined> joined);
     [[nodiscard]] const KnownThread* place(const Asking& asking);
-    void tell(const Result<void>& written);
+    [[nodiscard]] bool is_there(const TaskId& thread, int pid, const planner::Joined& joined) const;
 
+    struct Joiner {
+        int pid = 0;
+        planner::Joined joined;
+    };
     Parts parts_;
-    state::JoinedThreads threads_;
+    std::unordered_map<TaskId, Joiner> threads_;
+    std::optional<std::vector<TaskId>> doubtful_; ///< of tidy(), still to be looked at
     bool is_stopping_ = false;
 };
 

@@ -45,7 +45,8 @@ class EventLoop final : public Loop {
     EventLoop(app::Manager& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
         : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
           slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
-                   [this] { return is_awaited(); }, [this] { all_done(); }}),
+                   [this] { return watches_.processes && watches_.processes->waiting(); },
+                   [this] { all_done(); }}),
           passes_(manager.in_force().settings.reconcile_interval,
                   [this](bool periodic) {
                       follow_links();
@@ -55,10 +56,6 @@ class EventLoop final : public Loop {
                      [this](const auto& run) { return manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
-    [[nodiscard]] bool is_awaited() const override {
-        return watches_.processes && watches_.processes->waiting();
-    }
-
     Result<void> subscribe() override;
     void measure(app::Answer answer, app::Until until) override;
     int run() override;

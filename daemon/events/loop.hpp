@@ -25,8 +25,6 @@ class Loop {
     static void block_signals();
 
     [[nodiscard]] virtual sd_event* event() const = 0;
-    /// A process waits to be placed: what takes long should end.
-    [[nodiscard]] virtual bool is_awaited() const = 0;
     /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends
     /// READY=1 to the service manager when that pass is through.
     [[nodiscard]] virtual Result<void> subscribe() = 0;

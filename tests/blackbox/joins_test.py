@@ -72,7 +72,7 @@ class Joins(House):
         self.assertEqual(1, program.ask(1, "leave")["status"])
         self.assertEqual("0-1", program.mask(1))
 
-    def test_the_next_daemon_knows_it_also_after_kill(self):
+    def test_it_ends_with_the_daemon_and_the_library_joins_again(self):
         program = self.start()
         self.assertEqual([1, 1], [program.join(1, "io"), program.join(2, "worker")])
         self.served.stop()
@@ -80,11 +80,14 @@ class Joins(House):
         self.assertEqual(0, program.join(2, "io"), "no daemon")
         self.served.start()
         # A busy machine may give the command line later than in the first pass.
-        wait_for(lambda: ["0", "1"] == [program.mask(thread) for thread in (1, 2)], "both are where they had put themselves")
+        wait_for(lambda: program.ask(1, "where")["joined"], "it has joined again")
+        self.assertEqual(["0", "0-1"], [program.mask(thread) for thread in (1, 2)])
         self.served.kill()
         self.served.start()
+        wait_for(lambda: program.ask(1, "where")["joined"], "it has joined again")
+        self.assertEqual("0", program.mask(1))
         self.assertEqual(1, program.ask(1, "leave")["status"])
-        self.assertEqual(["0-1", "1"], [program.mask(thread) for thread in (1, 2)])
+        self.assertEqual(("0-1", 0), (program.mask(1), program.ask(1, "where")["joined"]))
 
     def test_who_may_not_is_refused_and_stays_where_it_is(self):
         program = self.start()

@@ -6,6 +6,7 @@
 #include "control/join_wire.h"
 #include "host/fd.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -26,7 +27,12 @@ struct FakeJoining final : app::Joining {
         asked.back().is_alive = {};
         return answer;
     }
-    uid_t person(uid_t user) override { return last_user = user; }
+    bool may_ask(uid_t user) override {
+        last_user = user;
+        return !is_spent;
+    }
+    void charge(uid_t, std::chrono::nanoseconds) override {}
+    bool is_spent = false;
 };
 
 inline bool connect_join(const std::string& path, const host::Fd& fd) {

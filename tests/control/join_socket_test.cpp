@@ -28,15 +28,15 @@ using test::join_request;
 
 class JoinSocketTest : public testing::Test {
   protected:
-    void SetUp() override { serve({}); }
+    void SetUp() override { serve(); }
     void TearDown() override {
         socket_.reset();
         sd_event_unref(event_);
     }
-    void serve(JoinSocket::Limits limits) {
+    void serve() {
         ASSERT_TRUE(event_ != nullptr || sd_event_new(&event_) >= 0);
         socket_.reset();
-        auto started = JoinSocket::start(event_, path(), {joining_, [this] { return is_awaited_; }}, limits);
+        auto started = JoinSocket::start(event_, path(), joining_);
         ASSERT_TRUE(started) << started.error().to_string();
         socket_ = std::move(*started);
         ::chmod(tree_.path().c_str(), 0755);
@@ -103,7 +103,6 @@ class JoinSocketTest : public testing::Test {
     affinityd::test::Tree tree_;
     test::FakeJoining joining_;
     sd_event* event_ = nullptr;
-    bool is_awaited_ = false;
     std::unique_ptr<JoinSocket> socket_;
 };
 
@@ -222,141 +221,10 @@ TEST_F(JoinSocketTest, DescriptorsBesideAMessageAreNotTaken) {
     EXPECT_TRUE(joining_.asked.empty());
 }
 
-TEST_F(JoinSocketTest, WhoAsksTooOftenIsToldSo) {
-    serve({.of_user = 0.001, .of_user_at_once = 100, .of_process = 0.001, .of_process_at_once = 3});
-    for (int i = 0; i < 3; ++i)
-        EXPECT_EQ(status(join_request()), 1);
-    EXPECT_EQ(status(join_request()), -EAGAIN);
-    EXPECT_EQ(joining_.asked.size(), 3U);
-}
-
-class JoinTurnsTest : public JoinSocketTest {
-  protected:
-    /// Time that a turn of refusals never needs.
-    static constexpr std::chrono::seconds ages{60};
-    /// `count` clients who ask at once.
-    void crowd(int count) {
-        const auto request = join_request();
-        for (int i = 0; i < count; ++i) {
-            clients_.push_back(connect_join(path()));
-            ::send(clients_.back().get(), &request, sizeof request, MSG_NOSIGNAL);
-        }
-    }
-    /// How many have been answered after each of so many turns of the loop.
-    std::vector<std::ptrdiff_t> answered(int turns) {
-        std::vector<std::ptrdiff_t> counts;
-        for (int turn = 0; turn < turns; ++turn) {
-            sd_event_run(event_, 0);
-            counts.push_back(std::ranges::count_if(clients_, [](const auto& fd) {
-                affinityd_join_reply reply{};
-                return ::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply;
-            }));
-        }
-        return counts;
-    }
-    std::vector<host::Fd> clients_;
-};
-
-TEST_F(JoinTurnsTest, OneIsLookedAtAndOthersAreRefusedTogether) {
-    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = ages, .refusals_at_once = ages});
-    crowd(13);
-    EXPECT_EQ(answered(3), (std::vector<std::ptrdiff_t>{1, 2, 13}));
-    const auto reply = read(clients_[2]);
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->status, -EAGAIN);
-}
-
-TEST_F(JoinTurnsTest, WhileAProcessWaitsToBePlacedEachRefusalHasATurn) {
-    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = ages, .refusals_at_once = ages});
-    is_awaited_ = true;
-    crowd(6);
-    EXPECT_EQ(answered(5), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 5}));
-}
-
-TEST_F(JoinTurnsTest, TimeForRefusalsIsBounded) {
-    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = std::chrono::microseconds(0)});
-    crowd(6);
-    EXPECT_EQ(answered(5), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 5}));
-}
-
-TEST_F(JoinTurnsTest, ThoseWhoConnectAndGoAreOverTogether) {
-    serve({.of_user = 0.001, .of_user_at_once = 8, .refusals = ages, .refusals_at_once = ages});
-    for (int i = 0; i < 16; ++i)
-        static_cast<void>(connect_join(path()));
-    crowd(1);
-    EXPECT_EQ(answered(1), std::vector<std::ptrdiff_t>{1});
-    const auto reply = read(clients_[0]);
-    ASSERT_TRUE(reply);
-    EXPECT_EQ(reply->status, -EAGAIN);
-}
-
-TEST_F(JoinSocketTest, WhatOneProcessAsksTooOftenIsNotTakenFromTheOthersOfItsUser) {
-    serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
-    for (int i = 0; i < 50; ++i)
-        static_cast<void>(status(join_request()));
-    EXPECT_EQ(status_of_child(), 1);
-}
-
-TEST_F(JoinSocketTest, NorIsWhatItConnectsForWithoutAskingAnything) {
-    serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
-    for (int i = 0; i < 50; ++i) {
-        static_cast<void>(connect_join(path()));
-        settle();
-    }
-    EXPECT_EQ(status_of_child(), 1);
-}
-
-TEST_F(JoinSocketTest, NorIsAllThatTakesLong) {
-    serve({.of_user = 0.001, .of_user_at_once = 40, .of_process = 0.001, .of_process_at_once = 3});
-    joining_.answer.cost = 11;
-    for (int i = 0; i < 50; ++i)
-        static_cast<void>(status(join_request()));
-    EXPECT_EQ(joining_.asked.size(), 1U);
-    EXPECT_EQ(status_of_child(), 1);
-}
-
-TEST_F(JoinSocketTest, ConnectionsOverWhichNothingComesCountToo) {
-    serve({.of_user = 0.001, .of_user_at_once = 10, .silence = std::chrono::seconds(60)});
-    std::vector<host::Fd> silent;
-    for (int i = 0; i < 12; ++i) {
-        silent.push_back(connect_join(path()));
-        settle();
-    }
-    EXPECT_FALSE(is_closed(silent[9]));
-    EXPECT_TRUE(is_closed(silent[10]));
-    EXPECT_TRUE(is_closed(silent[11]));
-    EXPECT_EQ(status(join_request()), -EAGAIN);
-}
-
-TEST_F(JoinSocketTest, WhatTakesLongCountsForMore) {
-    serve({.of_user = 0.001, .of_user_at_once = 10});
-    joining_.answer.cost = 10;
-    EXPECT_EQ(status(join_request()), 1);
-    EXPECT_EQ(status(join_request()), -EAGAIN);
-}
-
-TEST_F(JoinSocketTest, WhoSaysNothingMakesRoom) {
-    serve({.silent = 4, .silent_of_user = 2});
-    std::vector<host::Fd> silent;
-    for (int i = 0; i < 3; ++i) {
-        silent.push_back(connect_join(path()));
-        settle();
-    }
-    EXPECT_TRUE(is_closed(silent[0]));
-    EXPECT_FALSE(is_closed(silent[1]));
-    EXPECT_EQ(status(join_request()), 1);
-    const auto request = join_request();
-    ::send(silent[2].get(), &request, sizeof request, MSG_NOSIGNAL);
-    settle();
-    EXPECT_TRUE(read(silent[2])) << "it was only late";
-}
-
-TEST_F(JoinSocketTest, SilenceEnds) {
-    serve({.silence = std::chrono::milliseconds(50)});
-    const auto fd = connect_join(path());
-    for (int turn = 0; turn < 500 && !is_closed(fd); ++turn)
-        sd_event_run(event_, 20'000);
-    EXPECT_TRUE(is_closed(fd));
+TEST_F(JoinSocketTest, AUserWhoseBudgetIsSpentIsDisconnected) {
+    joining_.is_spent = true;
+    EXPECT_EQ(status(join_request()), -ENOMSG);
+    EXPECT_TRUE(joining_.asked.empty());
 }
 
 TEST_F(JoinSocketTest, WhoLeavesAtOnceIsNoTrouble) {
@@ -371,40 +239,9 @@ TEST_F(JoinSocketTest, WhoLeavesAtOnceIsNoTrouble) {
     EXPECT_EQ(status(join_request()), 1);
 }
 
-TEST_F(JoinSocketTest, WhoAsksForJoinsAllTheTimeDoesNotKeepOthersWaiting) {
-    std::vector<host::Fd> clients;
-    const auto request = join_request();
-    for (int i = 0; i < 4; ++i) {
-        clients.push_back(connect_join(path()));
-        // Two of them speak only when they have been accepted.
-        if (i % 2 == 0) ::send(clients.back().get(), &request, sizeof request, MSG_NOSIGNAL);
-    }
-    settle();
-    for (int i = 1; i < 4; i += 2)
-        ::send(clients[static_cast<std::size_t>(i)].get(), &request, sizeof request, MSG_NOSIGNAL);
-    clients.push_back(connect_join(path()));
-    ASSERT_EQ(joining_.asked.size(), 2U);
-    const host::Fd other(::eventfd(1, EFD_CLOEXEC)); // always ready, as important as most
-    int served = 0;
-    const auto count = [](sd_event_source*, int, std::uint32_t, void* number) {
-        return ++*static_cast<int*>(number), 0;
-    };
-    sd_event_source* source = nullptr;
-    ASSERT_GE(sd_event_add_io(event_, &source, other.get(), EPOLLIN, count, &served), 0);
-    for (int turn = 0; turn < 20; ++turn)
-        sd_event_run(event_, 0);
-    sd_event_source_disable_unref(source);
-    EXPECT_EQ(served, 20);
-    EXPECT_EQ(joining_.asked.size(), 2U);
-    settle();
-    EXPECT_EQ(joining_.asked.size(), 4U) << "they are served when nobody else is";
-}
-
 TEST_F(JoinSocketTest, APathThatIsTooLongIsAnError) {
-    EXPECT_FALSE(
-        JoinSocket::start(event_, "/" + std::string(200, 'x'), {joining_, [] { return false; }}, {}));
-    EXPECT_FALSE(
-        JoinSocket::start(event_, tree_.path("no/such/folder"), {joining_, [] { return false; }}, {}));
+    EXPECT_FALSE(JoinSocket::start(event_, "/" + std::string(200, 'x'), joining_));
+    EXPECT_FALSE(JoinSocket::start(event_, tree_.path("no/such/folder"), joining_));
 }
 
 } // namespace

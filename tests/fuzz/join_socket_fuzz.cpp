@@ -23,9 +23,7 @@ struct Server {
     std::list<host::Fd> clients;
     Server() {
         if (::mkdtemp(folder.data()) == nullptr || sd_event_new(&event) < 0) std::abort();
-        auto started = control::JoinSocket::start(
-            event, path(), {joining, [] { return false; }},
-            {.of_user = 1e9, .of_user_at_once = 1e9, .of_process = 1e9, .of_process_at_once = 1e9});
+        auto started = control::JoinSocket::start(event, path(), joining);
         if (!started) std::abort();
         socket = std::move(*started);
     }

@@ -3,7 +3,7 @@
  * process allows. Where no daemon runs, nothing is done, and the program runs as it would without this library.
  *
  * All functions may be called from any thread, also after fork(2). They keep no descriptor, memory or lock from one call
- * to the next, only the time of the last -EAGAIN. They raise no SIGPIPE, leave errno alone, and wait for 0.4 seconds at
+ * to the next, only the time of the last -EAGAIN and, in each thread, the slot that it has joined. They raise no SIGPIPE, leave errno alone, and wait for 0.4 seconds at
  * most, and that only while the daemon does not answer. */
 #ifndef AFFINITY_H
 #define AFFINITY_H
@@ -40,7 +40,8 @@ struct affinity_place {
  *   -EPROTO      what answered is no such daemon: its reply makes no sense
  *   others       the daemon is of another version, or the system has no descriptor or memory left */
 
-/* Puts the calling thread into a slot that its policy names: 1 to 31 letters, digits, and . _ -. */
+/* Puts the calling thread into a slot that its policy names: 1 to 31 letters, digits, and . _ -. It ends with the
+ * daemon: after a restart of that the next call of affinity_where() or affinity_serve_fd() joins again. */
 int affinity_join(const char *slot);
 
 /* Takes the calling thread out again, so that the policy places it by its name. Also 1 if it had joined nothing. */
