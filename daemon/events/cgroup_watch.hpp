@@ -3,10 +3,8 @@
 
 #include "app/log.hpp"
 #include "base/error.hpp"
-#include "events/deferred.hpp"
 #include "events/group_table.hpp"
 #include "events/sources.hpp"
-#include "events/timer.hpp"
 #include "host/fd.hpp"
 
 #include <chrono>

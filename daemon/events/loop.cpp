@@ -2,17 +2,14 @@
 #include "events/loop.hpp"
 
 #include "app/group_members.hpp"
+#include "app/interrupt_glance.hpp"
+#include "app/listener_looks.hpp"
 #include "base/counted.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
-#include "events/interrupt_watch.hpp"
-#include "events/listener_watch.hpp"
-#include "events/look_watch.hpp"
 #include "events/measure_schedule.hpp"
-#include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
-#include "events/slices.hpp"
 
 #include <csignal>
 
@@ -25,18 +22,23 @@ namespace {
 
 using std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds longest_slice{2};    ///< after which the loop looks at its other sources
+constexpr std::chrono::microseconds shortest_slice{100}; ///< the same while a process waits to be placed
+constexpr std::chrono::microseconds between_looks{20};   ///< whether one waits: each is a system call
+constexpr std::chrono::milliseconds soon{300};           ///< what asks for a pass comes in bursts
+constexpr std::chrono::milliseconds later{2000};         ///< what any user can ask for
+/// A foreign mask of an interrupt stays for less than five seconds.
+constexpr std::chrono::seconds between_glances{3};
+constexpr std::chrono::milliseconds between_lists{500}; ///< of listeners on ports that policies ask for
+/// Any user may listen on high ports, again and again.
+constexpr std::chrono::seconds between_listener_passes{5};
+
 /// What watches the machine: all of it ends before the daemon puts things back.
 struct Watches {
     std::unique_ptr<ProcessEvents> processes;
     std::unique_ptr<HardwareWatch> hardware;
     std::unique_ptr<FolderWatch> folders;
     std::unique_ptr<CgroupWatch> cgroups;
-    std::unique_ptr<InterruptWatch> interrupts;
-    std::unique_ptr<ListenerWatch> listeners;
-    std::unique_ptr<LookWatch> steering;
-    struct {
-        Source irqbalance, names, arguments;
-    } answers;
     std::size_t watched_cpusets = 0;
 };
 
@@ -44,14 +46,6 @@ class EventLoop final : public Loop {
   public:
     EventLoop(app::Manager& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
         : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
-          slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
-                   [this] { return watches_.processes && watches_.processes->waiting(); },
-                   [this] { all_done(); }}),
-          passes_(manager.in_force().settings.reconcile_interval,
-                  [this](bool periodic) {
-                      follow_links();
-                      manager_.begin_pass(periodic);
-                  }),
           measuring_(event_.get(), manager.in_force().settings,
                      [this](const auto& run) { return manager_.measured(run); }) {}
 
@@ -62,9 +56,21 @@ class EventLoop final : public Loop {
 
   private:
     Result<void> add_signals();
+    Result<void> add_table();
     void watch_groups();
-    Result<void> watch_answers();
+    void slice();
     void all_done();
+    void begin_pass(bool is_regular);
+    void begin_regular_pass();
+    void want_pass(std::chrono::milliseconds delay);
+    void glance_at_interrupts();
+    [[nodiscard]] inventory::ListenerList* listeners() { return manager_.tasks().sources().listeners(); }
+    void list_listeners();
+    void take_listeners();
+    void follow_listeners();
+    void follow_steering() { steering_look_.arm_at(manager_.steering().next_look()); }
+    void take_names();
+    void take_arguments();
     void stop();
     void leave_when_quiet();
     void reload(const char* why, app::ReloadReason reason);
@@ -74,20 +80,37 @@ class EventLoop final : public Loop {
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
     static int on_term(sd_event_source*, const signalfd_siginfo*, void* userdata);
     static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
-    static int on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata);
-    static int on_names(sd_event_source*, int, std::uint32_t, void* userdata);
-    static int on_arguments(sd_event_source*, int, std::uint32_t, void* userdata);
     void handled();
 
     app::Manager& manager_;
     app::Log& log_;
     LoopHandle event_;
     std::function<bool()> is_restarted_;
-    Slices slices_;
-    PassSchedule passes_;
     MeasureSchedule measuring_;
     Watches watches_;
-    Timer quiet_timer_{[this] { leave_when_quiet(); }};
+    std::chrono::seconds interval_ = manager_.in_force().settings.reconcile_interval;
+    Timer::Clock::time_point listener_pass_{}; ///< the last one for new listeners
+    bool has_new_listeners_ = false;           ///< for which no pass was asked for yet
+
+    // The table of timers and descriptors: what each does.
+    Timer regular_{[this] { begin_regular_pass(); }};
+    Timer asked_{[this] { begin_pass(false); }};
+    Timer glance_{[this] { glance_at_interrupts(); }};
+    Timer list_{[this] { list_listeners(); }};
+    Timer steering_look_{[this] {
+        manager_.steering().look();
+        follow_steering();
+    }};
+    Timer quiet_{[this] { leave_when_quiet(); }};
+    Descriptor listed_{[this] { take_listeners(); }};
+    Descriptor steered_{[this] {
+        manager_.steering().take_events();
+        follow_steering();
+    }};
+    Descriptor irqbalance_{[this] { manager_.talking().coexistence.handle(); }};
+    Descriptor names_{[this] { take_names(); }};
+    Descriptor arguments_{[this] { take_arguments(); }};
+    Deferred slice_{[this] { slice(); }};
     bool has_passed_ =
         false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool is_ready_ = false;
@@ -96,19 +119,13 @@ class EventLoop final : public Loop {
 
 Result<void> EventLoop::subscribe() {
     if (auto done = add_signals(); !done) return done;
-    slices_.add_to(event_.get());
-    if (auto done = passes_.add_to(event_.get()); !done) return done;
+    if (auto done = add_table(); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
-    if (auto done = quiet_timer_.add_to(event_.get()); !done) return done;
     manager_.work().on_work([this](app::Work::Urgency urgency) {
         if (urgency == app::Work::Urgency::now)
-            slices_.begin();
-        else if (is_stopping_)
-            return;
-        else if (urgency == app::Work::Urgency::soon)
-            passes_.begin_soon();
+            slice_.arm();
         else
-            passes_.begin_later();
+            want_pass(urgency == app::Work::Urgency::soon ? soon : later);
     });
     auto processes = ProcessEvents::start(event_.get(), manager_, log_);
     if (!processes) return std::unexpected(std::move(processes.error()));
@@ -122,17 +139,7 @@ Result<void> EventLoop::subscribe() {
     watches_.folders = FolderWatch::start(event_.get(), manager_.in_force().settings.policy_folders, [this] {
         reload("a policy file changed", app::ReloadReason::saved);
     });
-    watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
-    if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
-    watches_.listeners = std::make_unique<ListenerWatch>(manager_);
-    if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
-    auto& steering = manager_.steering();
-    watches_.steering = std::make_unique<LookWatch>(
-        LookWatch::Looker{"listeners", steering.fd(), [&] { return steering.next_look(); },
-                          [&] { steering.look(); }, [&] { steering.take_events(); }});
-    if (auto done = watches_.steering->add_to(event_.get()); !done) return done;
     watch_groups();
-    if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
     manager_.begin_pass(true);
     return {};
@@ -147,12 +154,28 @@ Result<void> EventLoop::add_signals() {
     return {};
 }
 
+Result<void> EventLoop::add_table() {
+    auto* event = event_.get();
+    slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
+    for (auto* timer : {&regular_, &asked_, &glance_, &list_, &steering_look_, &quiet_})
+        if (auto done = timer->add_to(event); !done) return done;
+    regular_.arm(interval_);
+    auto& sources = manager_.tasks().sources();
+    const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
+    auto done = irqbalance_.add_to(event, manager_.talking().coexistence.fd(), "irqbalance's answers");
+    if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
+    if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
+    if (done) done = listed_.add_to(event, fd_of(listeners()), "the list of listeners");
+    if (done) done = steered_.add_to(event, manager_.steering().fd(), "steering");
+    return done;
+}
+
 void EventLoop::watch_groups() {
     auto& tasks = manager_.tasks();
     const auto& root = tasks.sources().root();
     const CgroupWatch::Listeners listeners{[this] {
                                                manager_.expect_changes();
-                                               passes_.begin_soon();
+                                               want_pass(soon);
                                            },
                                            [this, &tasks, &root](std::vector<std::string> groups) {
                                                manager_.work().add(std::make_unique<app::GroupMembers>(
@@ -161,35 +184,12 @@ void EventLoop::watch_groups() {
                                                            watches_.cgroups->leave_to_pass();
                                                    }));
                                            },
-                                           [this] { passes_.begin_soon(); }};
+                                           [this] { want_pass(soon); }};
     watches_.cgroups = std::make_unique<CgroupWatch>(event_.get(), log_, root.cgroup_folder(), listeners);
     if (const auto begun = watches_.cgroups->start(); !begun) {
         log_.warn(begun.error().to_string());
         watches_.cgroups.reset();
     }
-}
-
-/// Those of irqbalance, of processes asked for their arguments, and of the name service. Where the kernel has
-/// no descriptor left for one, it is not asked.
-Result<void> EventLoop::watch_answers() {
-    sd_event_source* source = nullptr;
-    if (const int fd = manager_.talking().coexistence.fd(); fd >= 0) {
-        const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
-        if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
-        watches_.answers.irqbalance.reset(source);
-    }
-    if (const auto* lines = manager_.tasks().sources().command_lines();
-        lines != nullptr && lines->fd() >= 0) {
-        const int status = sd_event_add_io(event_.get(), &source, lines->fd(), EPOLLIN, on_arguments, this);
-        if (status < 0) return fail("cannot watch the reading of arguments", {}, -status);
-        watches_.answers.arguments.reset(source);
-    }
-    const auto* service = manager_.tasks().sources().name_service();
-    if (service == nullptr || service->fd() < 0) return {};
-    const int status = sd_event_add_io(event_.get(), &source, service->fd(), EPOLLIN, on_names, this);
-    if (status < 0) return fail("cannot watch the name service", {}, -status);
-    watches_.answers.names.reset(source);
-    return {};
 }
 
 void EventLoop::measure(app::Answer answer, app::Until until) {
@@ -221,20 +221,88 @@ std::string EventLoop::status_line() const {
                        counted(manager_.in_force().world->placements().queues.size(), "queue"));
 }
 
+/// Long work has slices at idle priority, so that no event waits behind more than one of them.
+void EventLoop::slice() {
+    const auto started = steady_clock::now();
+    auto next_look = started + shortest_slice;
+    const auto is_over = [&] {
+        const auto now = steady_clock::now();
+        if (now - started >= longest_slice) return true;
+        if (now < next_look) return false;
+        next_look = now + between_looks;
+        return watches_.processes && watches_.processes->waiting();
+    };
+    if (manager_.step(is_over))
+        all_done();
+    else
+        slice_.arm();
+}
+
+void EventLoop::want_pass(std::chrono::milliseconds delay) {
+    if (!is_stopping_ && asked_.due() > steady_clock::now() + delay) asked_.arm(delay);
+}
+
+void EventLoop::begin_regular_pass() {
+    regular_.arm(interval_);
+    begin_pass(true);
+}
+
+/// A regular pass reads the hardware again.
+void EventLoop::begin_pass(bool is_regular) {
+    follow_links();
+    manager_.begin_pass(is_regular);
+}
+
+/// The kernel tells nothing of a write to the mask of an interrupt.
+void EventLoop::glance_at_interrupts() {
+    if (!manager_.queues().guards_interrupts()) return;
+    glance_.arm(between_glances);
+    if (manager_.work().is_urgent_full()) return;
+    // The writer may be a program that only a pass over all processes finds: irqbalance.
+    manager_.work().add_urgent(
+        std::make_unique<app::InterruptGlance>(manager_.queues(), [this] { want_pass(soon); }));
+}
+
+/// The kernel tells nothing of a process that begins to listen.
+void EventLoop::list_listeners() {
+    follow_listeners();
+    listeners()->ask();
+}
+
+void EventLoop::take_listeners() {
+    auto news = listeners()->take_news();
+    has_new_listeners_ |= news.has_new;
+    if (!news.processes.empty())
+        manager_.work().add(
+            std::make_unique<app::ListenerLooks>(manager_.tasks(), std::move(news.processes)));
+    follow_listeners();
+}
+
+void EventLoop::follow_listeners() {
+    if (listeners() == nullptr) return;
+    if (!list_.is_armed() && !manager_.in_force().world->matcher().ports().empty()) list_.arm(between_lists);
+    const auto now = steady_clock::now();
+    if (!has_new_listeners_ || now < listener_pass_ + between_listener_passes) return;
+    has_new_listeners_ = false;
+    listener_pass_ = now;
+    want_pass(soon);
+}
+
 /// No work is left for slices: the pass has ended, among other things.
 void EventLoop::all_done() {
     if (is_stopping_) return;
     has_passed_ = true;
     watches_.processes->follow();
-    watches_.interrupts->follow();
-    watches_.listeners->follow();
-    watches_.steering->follow();
+    if (!glance_.is_armed() && manager_.queues().guards_interrupts()) glance_.arm(between_glances);
+    follow_listeners();
+    follow_steering();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
         log_.info("ready");
     }
-    passes_.use(manager_.in_force().settings.reconcile_interval);
+    const auto interval = manager_.in_force().settings.reconcile_interval;
+    if (std::exchange(interval_, interval) != interval) regular_.arm(interval_);
     measuring_.use(manager_.in_force().settings.measure);
     sd_notify(0, ("STATUS=" + status_line()).c_str());
 }
@@ -242,15 +310,15 @@ void EventLoop::all_done() {
 void EventLoop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    passes_.end();
+    for (auto* timer : {&regular_, &asked_, &glance_, &list_, &steering_look_})
+        timer->disarm();
+    listed_.end();
+    steered_.end();
     measuring_.end();
     watches_.processes.reset();
     watches_.hardware.reset();
     watches_.folders.reset();
     watches_.cgroups.reset();
-    watches_.interrupts.reset();
-    watches_.listeners.reset();
-    watches_.steering.reset();
     const auto leave = [this] { leave_when_quiet(); };
     if (is_restarted_())
         manager_.begin_handover(leave);
@@ -263,7 +331,7 @@ void EventLoop::leave_when_quiet() {
     if (manager_.is_quiet())
         sd_event_exit(event_.get(), 0);
     else
-        quiet_timer_.arm(pause);
+        quiet_.arm(pause);
 }
 
 void EventLoop::reload(const char* why, app::ReloadReason reason) {
@@ -293,28 +361,19 @@ int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userda
     return 0;
 }
 
-int EventLoop::on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata) {
-    self(userdata).manager_.talking().coexistence.handle();
-    return 0;
-}
-
-int EventLoop::on_names(sd_event_source*, int, std::uint32_t, void* userdata) {
-    auto& loop = self(userdata);
-    // Users have names now that were numbers when their processes were matched.
-    if (loop.manager_.tasks().sources().name_service()->take_answers()) loop.passes_.begin_soon();
-    return 0;
+/// Users have names now that were numbers when their processes were matched.
+void EventLoop::take_names() {
+    if (manager_.tasks().sources().name_service()->take_answers()) want_pass(soon);
 }
 
 /// Of processes that did not answer in time: at most a few at once.
-int EventLoop::on_arguments(sd_event_source*, int, std::uint32_t, void* userdata) {
-    auto& loop = self(userdata);
-    auto& tasks = loop.manager_.tasks();
+void EventLoop::take_arguments() {
+    auto& tasks = manager_.tasks();
     const auto late = tasks.sources().command_lines()->take_late();
-    if (loop.is_stopping_) return 0;
+    if (is_stopping_) return;
     for (const auto& process : late.processes)
         tasks.process_changed(process.tid);
-    if (late.has_room) loop.passes_.begin_soon();
-    return 0;
+    if (late.has_room) want_pass(soon);
 }
 
 /// After whatever else was handled: processes under policy may live in other cpusets than before.

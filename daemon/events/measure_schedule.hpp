@@ -3,7 +3,7 @@
 
 #include "app/commands.hpp"
 #include "events/measurement.hpp"
-#include "events/timer.hpp"
+#include "events/sources.hpp"
 #include "policy/settings.hpp"
 
 #include <functional>

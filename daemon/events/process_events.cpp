@@ -203,19 +203,8 @@ void ProcessEvents::mute() {
 
 void ProcessEvents::wait_for_due() {
     mute();
-    const auto due = queue().next_due();
-    if (due == pause_ends_) return;
     // What waits in memory has its turn, after other work; a timer that has expired would always come first.
-    if (rest_.is_armed()) return;
-    pause_ends_ = due;
-    if (due == steady_clock::time_point::max()) return pause_.disarm();
-    const auto left = std::max(due - steady_clock::now(), steady_clock::duration::zero());
-    pause_.arm(std::chrono::ceil<std::chrono::microseconds>(left));
-}
-
-void ProcessEvents::take_later() {
-    pause_ends_ = steady_clock::time_point::max();
-    rest_.arm();
+    if (!rest_.is_armed()) pause_.arm_at(queue().next_due());
 }
 
 void ProcessEvents::take_rest() {

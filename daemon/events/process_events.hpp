@@ -2,9 +2,8 @@
 #pragma once
 
 #include "app/manager.hpp"
-#include "events/deferred.hpp"
+#include "events/sources.hpp"
 #include "events/subscription.hpp"
-#include "events/timer.hpp"
 #include "host/proc_source.hpp"
 
 #include <chrono>
@@ -47,7 +46,6 @@ class ProcessEvents {
     void handle(int pid, const app::TaskNews& news);
     void take_care_of_rest(bool is_more, std::chrono::steady_clock::time_point now);
     void take_rest();
-    void take_later();
     void yield(bool others_first);
     void mute();
     void set_filter();
@@ -66,8 +64,7 @@ class ProcessEvents {
     Subscription subscription_;
     Deferred rest_{
         [this] { take_rest(); }}; ///< for events that wait in memory, which the descriptor does not show
-    Timer pause_{[this] { take_later(); }}; ///< of those that are to be looked at again
-    app::EventQueue::Clock::time_point pause_ends_ = app::EventQueue::Clock::time_point::max();
+    Timer pause_{[this] { rest_.arm(); }}; ///< of those that are to be looked at again
 };
 
 } // namespace affinityd::events

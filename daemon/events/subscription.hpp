@@ -4,7 +4,6 @@
 #include "app/log.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
-#include "events/timer.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/sources.hpp"
+
+#include "base/clock.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include <sys/epoll.h>
+
+namespace affinityd::events {
+
+Result<void> Descriptor::add_to(sd_event* event, int fd, const char* what) {
+    if (fd < 0) return {};
+    sd_event_source* source = nullptr;
+    const int status = sd_event_add_io(event, &source, fd, EPOLLIN, on_ready, this);
+    if (status < 0) return fail("the loop does not watch a descriptor", what, -status);
+    source_.reset(source);
+    return {};
+}
+
+int Descriptor::on_ready(sd_event_source*, int, std::uint32_t, void* userdata) {
+    static_cast<Descriptor*>(userdata)->ready_();
+    return 0;
+}
+
+Result<void> Timer::add_to(sd_event* event) {
+    sd_event_source* source = nullptr;
+    const int status = sd_event_add_time(event, &source, CLOCK_MONOTONIC, 0, 0, on_time, this);
+    if (status < 0) return fail("cannot set up a timer", {}, -status);
+    source_.reset(source);
+    disarm();
+    return {};
+}
+
+void Timer::arm(std::chrono::microseconds after) {
+    due_ = Clock::now() + after;
+    sd_event_source_set_time_relative(source_.get(), usec_of(after));
+    sd_event_source_set_enabled(source_.get(), SD_EVENT_ONESHOT);
+}
+
+void Timer::arm_at(Clock::time_point due) {
+    if (due == due_) return;
+    if (due == never) return disarm();
+    arm(std::chrono::ceil<std::chrono::microseconds>(std::max(due - Clock::now(), Clock::duration::zero())));
+    due_ = due;
+}
+
+void Timer::disarm() {
+    due_ = never;
+    sd_event_source_set_enabled(source_.get(), SD_EVENT_OFF);
+}
+
+int Timer::on_time(sd_event_source*, std::uint64_t, void* userdata) {
+    auto& self = *static_cast<Timer*>(userdata);
+    self.due_ = never;
+    self.expired_(); // which may arm it again
+    return 0;
+}
+
+void Deferred::arm() {
+    if (waiting_) return;
+    sd_event_source* source = nullptr;
+    const int status = sd_event_add_defer(event_, &source, on_turn, this);
+    if (status == -ENOMEM) throw std::bad_alloc();
+    if (status < 0) return; // a loop that has ended, where nothing has a turn any more
+    waiting_.reset(source);
+    sd_event_source_set_priority(source, priority_);
+}
+
+void Deferred::set_priority(std::int64_t priority) {
+    priority_ = priority;
+    if (waiting_) sd_event_source_set_priority(waiting_.get(), priority);
+}
+
+int Deferred::on_turn(sd_event_source*, void* userdata) {
+    auto& self = *static_cast<Deferred*>(userdata);
+    self.waiting_.reset();
+    self.turn_(); // which may arm it again
+    return 0;
+}
+
+} // namespace affinityd::events
