@@ -1,42 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
 
+#include <array>
 #include <cerrno>
 
 namespace affinityd::enforcer {
 
 std::string_view to_string(Outcome outcome) {
-    switch (outcome) {
-    case Outcome::done:
-        return "done";
-    case Outcome::narrowed:
-        return "narrowed";
-    case Outcome::pending:
-        return "pending";
-    case Outcome::gone:
-        return "gone";
-    case Outcome::immovable:
-        return "immovable";
-    case Outcome::deadline:
-        return "deadline";
-    case Outcome::not_permitted:
-        return "not permitted";
-    case Outcome::no_cpu:
-        return "no CPU";
-    case Outcome::full:
-        return "vectors full";
-    case Outcome::busy:
-        return "busy";
-    case Outcome::reused:
-        return "number reused";
-    case Outcome::foreign:
-        return "somebody else's";
-    case Outcome::unrecorded:
-        return "not written down";
-    case Outcome::failed:
-        return "failed";
-    }
-    return "failed";
+    static constexpr std::array names{
+        "done",          "narrowed",        "pending",          "gone",         "immovable",
+        "deadline",      "not permitted",   "no CPU",           "vectors full", "busy",
+        "number reused", "somebody else's", "not written down", "failed"};
+    return names.at(static_cast<std::size_t>(outcome));
 }
 
 Outcome outcome_of(const machine::Subject& subject, int code) {

@@ -25,7 +25,6 @@ using planner::UndoRecord;
 namespace {
 
 constexpr std::size_t most_gone = 4096;
-constexpr std::size_t fewest_lines_to_compact = 4096;
 constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
 constexpr std::size_t largest_journal = 256U << 20;
 // Lines that are no records, so that a reader who does not know them assumes damage, which is on the safe
@@ -167,10 +166,9 @@ std::shared_ptr<const Terms> Journal::share(Terms terms, std::string text, bool 
         std::erase_if(terms_, [](const auto& one) { return one.second.expired(); });
         most_terms_ = std::max<std::size_t>(64, 2 * terms_.size());
         masks_.clear();
-        for (auto at = held_.begin(); at != held_.end() && is_task(at->first); ++at)
-            add_masks(at->second.terms->undo);
-        for (auto at = past_.begin(); at != past_.end() && is_task(at->first); ++at)
-            add_masks(at->second.terms->undo);
+        for (const auto* records : {&held_, &past_})
+            for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at)
+                add_masks(at->second.terms->undo);
     }
     auto& known = terms_[std::move(text)];
     auto shared = known.lock();
@@ -342,15 +340,15 @@ Result<void> Journal::mended() {
 
 Result<void> Journal::append(const std::string& line) {
     if (trouble_) return std::unexpected(*trouble_);
-    const auto lines = file_.lines();
-    const bool is_long = lines >= fewest_lines_to_compact && lines >= 4 * (held_.size() + past_.size());
-    if (!file_.is_rewriting() && (is_long || file_.is_bloated())) {
-        file_.begin_rewrite();
-        rewritten_.reset();
-        has_rewritten_held_ = false;
-    }
+    if (!file_.is_rewriting() && file_.is_bloated()) begin_rewrite();
     if (file_.is_rewriting()) rewrite_some();
     return file_.append(line);
+}
+
+void Journal::begin_rewrite() {
+    file_.begin_rewrite();
+    rewritten_.reset();
+    has_rewritten_held_ = false;
 }
 
 /// A record that changes after it was copied is overtaken by the line of the change, which goes to both
@@ -379,9 +377,7 @@ bool Journal::look_after_file(const std::function<bool()>& out_of_time) {
         if (file_.is_in_place()) return true;
         if (auto there = renew_folder(); !there) trouble_ = std::move(there.error());
         if (trouble_) return true;
-        file_.begin_rewrite();
-        rewritten_.reset();
-        has_rewritten_held_ = false;
+        begin_rewrite();
     }
     while (file_.is_rewriting()) {
         rewrite_some();

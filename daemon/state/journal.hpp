@@ -106,6 +106,7 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] Result<void> append(const std::string& line);
     [[nodiscard]] std::string line_of(const Records::value_type& record) const;
     [[nodiscard]] Result<void> renew_folder();
+    void begin_rewrite();
     void rewrite_some();
     [[nodiscard]] Result<std::string> read(const std::string& path, bool& is_lost);
 

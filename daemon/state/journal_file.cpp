@@ -4,7 +4,6 @@
 #include "host/file.hpp"
 #include "state/journal_line.hpp"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -14,10 +13,6 @@
 namespace affinityd::state {
 
 namespace {
-
-std::size_t lines_of(std::string_view text) {
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
 
 bool cut_off(int fd, ssize_t bytes) {
     const off_t end = ::lseek(fd, 0, SEEK_END);
@@ -35,7 +30,6 @@ Result<void> JournalFile::replace(std::string_view text) {
     if (auto done = host::replace_file(path_, whole, 0600); !done) return done;
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return fail("cannot open the undo journal", path_, errno);
-    lines_ = lines_of(whole);
     bytes_ = whole_bytes_ = whole.size();
     torn_ = false;
     return {};
@@ -45,7 +39,6 @@ Result<void> JournalFile::use_as_it_is(std::string_view text) {
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file_) return fail("cannot open the undo journal", path_, errno);
     torn_ = !text.empty() && !text.ends_with('\n');
-    lines_ = lines_of(text);
     bytes_ = whole_bytes_ = text.size();
     return {};
 }
@@ -62,7 +55,6 @@ Result<void> JournalFile::append(const std::string& line) {
     const auto written = ::write(file_.get(), text.data(), text.size());
     if (written == static_cast<ssize_t>(text.size())) {
         torn_ = false;
-        ++lines_;
         bytes_ += text.size();
         add_to_rewrite(line);
         return {};
@@ -90,13 +82,12 @@ void JournalFile::begin_rewrite() {
     ::unlink(path.c_str()); // left by a daemon that was killed
     rewrite_.reset(
         ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    rewritten_lines_ = rewritten_bytes_ = 0;
+    rewritten_bytes_ = 0;
     add_to_rewrite(header());
 }
 
 void JournalFile::add_to_rewrite(std::string_view text) {
     if (!rewrite_ || text.empty()) return;
-    rewritten_lines_ += lines_of(text);
     rewritten_bytes_ += text.size();
     if (::write(rewrite_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
         give_up_rewrite();
@@ -106,7 +97,6 @@ void JournalFile::finish_rewrite() {
     if (!rewrite_) return;
     if (::rename(rewrite_path().c_str(), path_.c_str()) != 0) return give_up_rewrite();
     file_ = std::move(rewrite_);
-    lines_ = rewritten_lines_;
     bytes_ = whole_bytes_ = rewritten_bytes_;
     torn_ = false;
 }

@@ -32,7 +32,6 @@ class JournalFile {
     /// Writes one whole line, also to a rewrite that is under way. After an error the file has no such
     /// record.
     [[nodiscard]] Result<void> append(const std::string& line);
-    [[nodiscard]] std::size_t lines() const { return lines_; }
     /// True if it has become so much larger than it was when it was last written as a whole that most of it
     /// must be history, however few lines that are.
     [[nodiscard]] bool is_bloated() const;
@@ -53,8 +52,6 @@ class JournalFile {
     std::string path_;
     host::Fd file_;
     host::Fd rewrite_;
-    std::size_t lines_ = 0;
-    std::size_t rewritten_lines_ = 0;
     std::size_t bytes_ = 0;       ///< that were written
     std::size_t whole_bytes_ = 0; ///< of them when the file was last written as a whole
     std::size_t rewritten_bytes_ = 0;

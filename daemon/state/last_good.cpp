@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace affinityd::state {
 
@@ -65,20 +64,9 @@ void LastGood::keep(const std::map<std::string, std::string>& good, const Names&
         texts_.emplace(name, Text{path_of(name), text});
     for (const auto& [name, text] : before)
         if (faulty.contains(name)) texts_.emplace(name, text);
-    std::erase_if(written_, [&](const std::string& name) {
-        const auto now = texts_.find(name);
-        return now == texts_.end() || now->second.text != before.at(name).text;
-    });
     faulty_ = faulty;
     result_ = {};
     if (!folder_.empty()) next_.emplace();
-}
-
-bool LastGood::is_on_disk(const std::string& name) const {
-    if (!written_.contains(name)) return false;
-    const auto path = path_of(name);
-    struct stat status {};
-    return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && host::check_entry(path);
 }
 
 Result<void> LastGood::prepare() const {
@@ -87,16 +75,11 @@ Result<void> LastGood::prepare() const {
     return result ? host::check_ownership(folder_) : result;
 }
 
-Result<void> LastGood::write(const std::string& name, const Text& text) {
-    if (is_on_disk(name)) return {};
-    written_.erase(name);
-    const auto path = path_of(name);
+Result<void> LastGood::write(const Text& text) {
     const auto wanted = text.text + last_line(text.text);
-    const auto file = host::read_file(path, largest, host::Links::refused);
-    const bool is_there = file && *file == wanted && host::check_entry(path);
-    auto done = is_there ? Result<void>() : host::replace_file(path, wanted);
-    if (done) written_.insert(name);
-    return done;
+    const auto file = host::read_file(text.path, largest, host::Links::refused);
+    const bool is_there = file && *file == wanted && host::check_entry(text.path);
+    return is_there ? Result<void>() : host::replace_file(text.path, wanted);
 }
 
 bool LastGood::step(const std::function<bool()>& out_of_time) {
@@ -112,7 +95,7 @@ bool LastGood::step(const std::function<bool()>& out_of_time) {
     }
     // A shorter text may find room where a longer one did not.
     for (auto at = texts_.lower_bound(*next_); at != texts_.end(); ++at) {
-        auto done = write(at->first, at->second);
+        auto done = write(at->second);
         if (result_) result_ = std::move(done);
         if (!out_of_time()) continue;
         next_ = at->first + '\0'; // the first name after it

@@ -42,13 +42,11 @@ class LastGood {
   private:
     using Texts = std::map<std::string, Text, std::less<>>;
     [[nodiscard]] std::string path_of(std::string_view name) const;
-    [[nodiscard]] bool is_on_disk(const std::string& name) const;
     [[nodiscard]] Result<void> prepare() const;
-    [[nodiscard]] Result<void> write(const std::string& name, const Text& text);
+    [[nodiscard]] static Result<void> write(const Text& text);
     void remove_others() const;
     std::string folder_;
     Texts texts_;
-    Names written_; ///< whose files have these texts
     Names faulty_;
     std::optional<std::string> next_; ///< to be looked at; no value: nothing is to be done
     Result<void> result_;
