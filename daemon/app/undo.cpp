@@ -26,7 +26,8 @@ namespace {
 Setting default_of(const host::Root& root, const Subject& subject, const topology::Topology& topology) {
     if (std::holds_alternative<TaskMask>(subject)) return topology.possible;
     if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
-    if (!std::holds_alternative<machine::IrqMask>(subject)) return CpuSet{}; // steering maps: off, units: not set
+    if (!std::holds_alternative<machine::IrqMask>(subject))
+        return CpuSet{}; // steering maps: off, units: not set
     return root.proc().cpu_mask("irq/default_smp_affinity").value_or(topology.online);
 }
 
@@ -35,14 +36,27 @@ bool is_ours(const Subject& subject, const UndoRecord& record, const Setting& pr
            planner::was_widened(subject, record, present, online);
 }
 
-/// When a task that has ended did so at the latest, in clock ticks since boot; no value: it may be there.
-std::optional<std::uint64_t> end_of(const host::Root& root, const TaskMask& task) {
-    const auto scan = inventory::ProcessScan::open(root, task.pid);
-    if (!scan) return std::nullopt; // nothing is known of it
-    if (!*scan) return host::ticks_since_boot();
-    const auto successor = (*scan)->id().start_time;
-    return task.task.start_time < successor ? std::optional(successor - 1) : std::nullopt;
-}
+/// Tasks whose processes have ended, with the time until which they can have been there, in clock ticks since
+/// boot. Of each process, given one after the other, the number is looked at once.
+class DeadTasks {
+  public:
+    explicit DeadTasks(const host::Root& root) : root_(root) {}
+    void look_at(const Subject& subject) {
+        const auto* task = std::get_if<TaskMask>(&subject);
+        if (task == nullptr) return;
+        if (std::exchange(pid_, task->pid) != task->pid) {
+            const auto scan = inventory::ProcessScan::open(root_, task->pid);
+            begun_ = !scan ? 0 : *scan ? (*scan)->id().start_time : host::ticks_since_boot() + 1;
+        }
+        if (task->task.start_time < begun_) found.emplace_back(*task, begun_ - 1);
+    }
+    std::vector<std::pair<TaskMask, std::uint64_t>> found;
+
+  private:
+    const host::Root& root_;
+    int pid_ = 0;
+    std::uint64_t begun_ = 0; ///< the process that has the number now, or a later one; 0: nothing is known
+};
 
 } // namespace
 
@@ -51,17 +65,12 @@ Undo::Undo(const host::Root& root, enforcer::Executor& executor, bool acts, Log&
 
 void Undo::note_dead() {
     auto& journal = executor_.journal();
-    std::vector<std::pair<TaskMask, std::uint64_t>> dead;
-    const auto look_at = [&](const Subject& subject) {
-        const auto* task = std::get_if<TaskMask>(&subject);
-        if (task == nullptr) return;
-        if (const auto end = end_of(root_, *task)) dead.emplace_back(*task, *end);
-    };
+    DeadTasks dead(root_);
     for (state::Journal::Cursor cursor; const auto entry = journal.next(cursor);)
-        look_at(entry->subject);
+        dead.look_at(entry->subject);
     for (state::Journal::Cursor cursor; const auto* past = journal.next_past(cursor);)
-        if (past->second.standing != Standing::gone) look_at(past->first);
-    for (const auto& [task, end] : dead)
+        if (past->second.standing != Standing::gone) dead.look_at(past->first);
+    for (const auto& [task, end] : dead.found)
         if (!report(journal.part(task, Standing::gone, end))) return; // the first pass tries again
 }
 
@@ -86,9 +95,10 @@ void Undo::end_tasks() {
 
 void Undo::end_pass() {
     if (!executor_.journal().damaged() || !all_written_) return; // the next pass tries again
-    log_.warn(fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
-                          "them, so they are assumed ours and will get the kernel's defaults back",
-                          assumed_));
+    log_.warn(
+        fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
+                    "them, so they are assumed ours and will get the kernel's defaults back",
+                    assumed_));
     report(executor_.journal().mended());
 }
 

@@ -210,15 +210,15 @@ std::optional<Entry> Journal::find_at_number(const Subject& subject) const {
 
 Result<UndoPointer> Journal::put(const Subject& subject, UndoRecord undo, const Descent* descent,
                                  std::uint64_t since) {
-    const auto known = held_.find(subject);
+    const auto held = held_.find(subject);
+    const auto* known = held != held_.end() ? &held->second : find_past(subject);
     Record record;
-    if (known != held_.end()) record.since = known->second.since;
-    if (record.since == 0) record.since = since;
+    record.since = known != nullptr && known->since > 0 ? known->since : since;
     Terms terms{std::move(undo), {}};
     if (descent != nullptr)
         terms.descent = *descent;
-    else if (known != held_.end())
-        terms.descent = known->second.terms->descent;
+    else if (known != nullptr)
+        terms.descent = known->terms->descent;
     auto text = to_text(terms);
     const auto tail = text;
     record.terms = share(std::move(terms), std::move(text), is_task(subject));
