@@ -66,7 +66,7 @@ int run(const Options& options, app::Log& log) {
     auto journal = state::Journal::open(settings.dry_run ? "" : settings.runtime_dir + "/undo.journal");
     if (!journal) return give_up(log, journal.error());
     const auto enforcer =
-        settings.dry_run ? enforcer::make_recording_enforcer() : enforcer::make_real_enforcer(*root);
+        settings.dry_run ? enforcer::make_recording_enforcer(*root) : enforcer::make_real_enforcer(*root);
     if (!enforcer)
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 

@@ -23,7 +23,7 @@ class NicAddresses {
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
-    /// What stays the same when it gets another name: its device, or its number.
+    /// Stays the same when it gets another name: its device, or its number.
     [[nodiscard]] const std::string& key(std::size_t nic) const { return keys_[nic]; }
     /// "": none has the key now.
     [[nodiscard]] std::string name_of(const std::string& key) const {

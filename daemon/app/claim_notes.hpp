@@ -16,7 +16,7 @@ namespace affinityd::app {
 /// True if no process of the policy is known.
 [[nodiscard]] bool is_idle(const World& world, const TaskTable& tasks, std::string_view policy);
 
-/// That no process of the policy was ever seen, or that its tasks had CPUs of their own (CPUAffinity= of
+/// Says that no process of the policy was ever seen, or that its tasks had CPUs of their own (CPUAffinity= of
 /// their unit, taskset), which it replaced; "": neither. To be asked once all processes have been seen.
 [[nodiscard]] std::string match_note(const World& world, const TaskTable& tasks,
                                      const state::Journal& journal, std::size_t policy);

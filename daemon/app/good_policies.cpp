@@ -164,7 +164,7 @@ GoodPolicies::Result GoodPolicies::take() {
     policy::add_source_lines(remarks_, documents_);
     policy::sort_by_place(remarks_);
     for (const auto& remark : remarks_)
-        result_.warnings += policy::to_string(remark, true) + "\n";
+        result_.warnings.push_back(policy::to_string(remark, true) + "\n");
     for (const auto& fault : result_.faults)
         result_.faulty.insert(fault.policy);
     std::unordered_map<std::string_view, const std::string*> texts; // by path

@@ -31,7 +31,7 @@ class GoodPolicies {
     struct Result {
         policy::PolicySet set;
         std::vector<status::FileFault> faults;   ///< in order of files
-        std::string warnings;                    ///< and notes, a line each; "": there are none
+        std::vector<std::string> warnings;       ///< and notes, in order of places
         std::map<std::string, std::string> good; ///< texts of policies whose files are in force
         state::LastGood::Names faulty;           ///< policies whose files are not
     };

@@ -57,7 +57,10 @@ Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<sta
     status_.faults = std::move(others);
     std::ranges::move(found.faults, std::back_inserter(status_.faults));
     faulty_ = std::move(found.faulty);
-    warnings_ = std::move(found.warnings);
+    warnings_.clear();
+    for (const auto& warning : found.warnings)
+        if (!told_.contains(warning)) warnings_ += warning;
+    told_ = {found.warnings.begin(), found.warnings.end()};
     if (const auto faults = report(); !faults.empty()) log_.alarm(faulty_files_message, faults);
     return std::move(loaded->world);
 }
@@ -93,16 +96,18 @@ std::string Loading::report() const {
     return text;
 }
 
-void Loading::add_problems(std::vector<planner::Problem>& into) const {
+std::vector<planner::Problem> Loading::problems() const {
+    std::vector<planner::Problem> list;
     if (!status_.refused.empty())
-        into.push_back(
+        list.push_back(
             {{}, "reload", status_.refused + "\nwhat was in force before stays", "affinityctl check"});
     for (const auto& fault : status_.faults)
-        into.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault),
+        list.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault),
                         "affinityctl check " + fault.at.file});
     if (!unkept_.empty())
-        into.push_back(
+        list.push_back(
             {{}, "last good policies", "not kept for a start with errors in their files: " + unkept_});
+    return list;
 }
 
 std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settings) {

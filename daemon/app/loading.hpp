@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +40,9 @@ class Loading {
     [[nodiscard]] const state::LastGood::Names& faulty() const { return faulty_; }
     /// What is wrong with files, and what is in force in their place; "": nothing is wrong.
     [[nodiscard]] std::string report() const;
-    /// Warnings and notes of the last reading.
+    /// Warnings and notes of the last reading that the one before had not.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
-    void add_problems(std::vector<planner::Problem>& into) const;
+    [[nodiscard]] std::vector<planner::Problem> problems() const;
     /// Keeps texts for the next start, also again where that failed. True: for now that is all.
     [[nodiscard]] bool keep(const OutOfTime& out_of_time);
 
@@ -53,8 +54,9 @@ class Loading {
     FileStamps stamps_; ///< of what was read last
     status::LoadStatus status_;
     state::LastGood::Names faulty_;
-    std::string warnings_;
-    std::string unkept_; ///< why texts are not kept for the next start; ""
+    std::set<std::string> told_; ///< warnings and notes of the last reading
+    std::string warnings_;       ///< those of them that are new
+    std::string unkept_;         ///< why texts are not kept for the next start; ""
 };
 
 using ReadSettings = std::function<Result<Settings>()>;

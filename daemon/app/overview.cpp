@@ -12,8 +12,8 @@ namespace affinityd::app {
 
 namespace {
 
-/// Of `full`: the number of queues that its first NIC has, where its workers are on more or fewer lanes; "":
-/// as many.
+/// The number of queues that the first NIC under `full` has, where its workers are on more or fewer lanes;
+/// "": as many.
 std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
     if (resolved.policy->model != policy::Model::full) return {};
     for (const auto& lanes : resolved.nics) {

@@ -66,6 +66,7 @@ void PassAnswers::unit_answered(const std::string& unit, const std::string& poli
 
 void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
     status::Changes changes{.headline = {},
+                            .is_dry_run = !parts_.acts,
                             .policies = placed_.changes(),
                             .if_none = "nothing is under policy: there was nothing to place",
                             .note = {}};

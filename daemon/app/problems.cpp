@@ -25,42 +25,43 @@ std::string key_of(const planner::Problem& problem) {
 
 } // namespace
 
-std::vector<planner::Problem> Problems::present() const {
+std::vector<status::ProblemStatus> Problems::present() const {
     const auto& world = *sources_.current.world;
-    std::vector<planner::Problem> list;
-    const auto add = [&](std::vector<planner::Problem> problems) {
-        std::ranges::move(problems, std::back_inserter(list));
+    std::vector<status::ProblemStatus> list;
+    const auto add = [&](const char* kind, std::vector<planner::Problem> problems) {
+        for (auto& problem : problems)
+            list.push_back({std::move(problem), kind, {}});
     };
-    sources_.loading.add_problems(list);
-    add(world.placements().problems);
-    add(nic_problems(world, sources_.tasks.table()));
+    add("file", sources_.loading.problems());
+    add("policy", world.placements().problems);
+    add("nic", nic_problems(world, sources_.tasks.table()));
     // Until the first pass is over, not all processes have been seen.
-    if (last_pass_ != Time{}) add(idle_claims(world, sources_.tasks.table()));
+    if (last_pass_ != Time{}) add("claim", idle_claims(world, sources_.tasks.table()));
     for (const auto& fault : sources_.executor.journal().faults())
-        list.push_back({{}, fault.subject, "the undo journal: " + fault.message});
-    add(silence_problems(sources_.tasks.sources().command_lines()));
-    add(listener_problems(sources_.tasks.sources().listeners()));
-    add(event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
-    add(right_problems(sources_.executor));
-    add(sources_.units.problems());
-    add(sources_.steering.problems());
+        add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
+    add("process", silence_problems(sources_.tasks.sources().command_lines()));
+    add("listener", listener_problems(sources_.tasks.sources().listeners()));
+    add("events",
+        event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
+    add("rights", right_problems(sources_.executor));
+    add("unit", sources_.units.problems());
+    add("steering", sources_.steering.problems());
     return list;
 }
 
 std::vector<status::ProblemStatus> Problems::list() {
     const auto now = std::chrono::system_clock::now();
     std::unordered_map<std::string, Time> still;
-    std::vector<status::ProblemStatus> dated;
-    for (auto& problem : present()) {
+    auto list = present();
+    for (auto& [problem, kind, since] : list) {
         auto key = key_of(problem);
         const auto known = since_.find(key);
-        const auto since = known == since_.end() ? now : known->second;
+        since = known == since_.end() ? now : known->second;
         still.emplace(std::move(key), since);
-        dated.push_back({std::move(problem), since});
     }
     since_ = std::move(still);
-    std::ranges::stable_sort(dated, std::ranges::greater{}, &status::ProblemStatus::since);
-    return dated;
+    std::ranges::stable_sort(list, std::ranges::greater{}, &status::ProblemStatus::since);
+    return list;
 }
 
 void Problems::end_pass() {

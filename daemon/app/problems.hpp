@@ -38,7 +38,7 @@ class Problems {
     [[nodiscard]] Time last_pass() const { return last_pass_; } ///< its end; the epoch: there was none
 
   private:
-    [[nodiscard]] std::vector<planner::Problem> present() const;
+    [[nodiscard]] std::vector<status::ProblemStatus> present() const;
     Sources sources_;
     Time last_pass_{};
     std::unordered_map<std::string, Time> since_;

@@ -89,7 +89,7 @@ void Queues::apply(const Action& action) {
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
     parts_.placed.carried(action, carried->applied);
-    if (!enforcer::took_effect(carried->applied.outcome)) return;
+    if (!enforcer::took_effect(carried->applied.outcome) || !parts_.enforcer.acts()) return;
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
@@ -196,7 +196,7 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
                    fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy));
     if (note && note->kind == enforcer::Backoff::Note::Kind::fought_over)
         return say(State::fought_over,
-                   "fought over: somebody else keeps changing it, left alone for a while");
+                   "fought over: another program keeps changing it; left alone for a while");
     if (note)
         return say(State::stood_in, fmt::format("CPU {} has no interrupt vector left: on CPU {} instead",
                                                 note->wanted.to_string(), note->given.to_string()));
@@ -207,7 +207,7 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
     if (const auto* refusal = parts_.executor.refusals().find(target.subject))
         return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
                    enforcer::to_string(*refusal));
-    say(State::not_in_place);
+    say(parts_.enforcer.acts() ? State::not_in_place : State::would_change);
 }
 
 status::QueueStatus Queues::status(const QueueTarget& target) const {
@@ -229,7 +229,6 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
 
 status::QueueStatus Queues::status_now(const QueueTarget& target) const {
     auto value = status(target);
-    if (!parts_.enforcer.acts()) return value; // a dry run shows what it would have done
     if (auto present = parts_.enforcer.present(target.subject); present && *present)
         value.present = std::move(**present);
     add_state(target, value);

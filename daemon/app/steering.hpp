@@ -58,7 +58,7 @@ class Steering {
     void end_pass();
     /// It is where its packets arrive, and they would not follow it.
     [[nodiscard]] bool is_settled(const TaskId& task) const;
-    /// What became of a policy's listeners; nullptr: it does not steer, or nothing is known yet.
+    /// A policy's listeners, steered and left; nullptr: it does not steer, or nothing is known yet.
     [[nodiscard]] const planner::ListenerPlan* plan_of(std::string_view policy) const;
     /// It takes no connections, while others of its policy take theirs: a server's master.
     [[nodiscard]] bool takes_none(const KnownProcess& process) const;

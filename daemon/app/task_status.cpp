@@ -62,15 +62,16 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
     const auto note = parts_.executor.note(subject);
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
     value.corrections = parts_.executor.corrections(subject);
-    if (parts_.acts && !read_again(pid, thread, value)) return std::nullopt;
+    if (!read_again(pid, thread, value)) return std::nullopt;
+    value.would_change = !parts_.acts && (value.has_drifted || value.state == State::changes);
+    value.has_drifted = value.has_drifted && parts_.acts;
     auto& held = holding_->second;
     ++held.threads;
     held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
     count_joined(thread.id);
-    if (value.has_drifted)
-        ++held.threads_drifted;
-    else
-        held.threads_in_place += thread.state == State::in_place ? 1 : 0;
+    held.threads_drifted += value.has_drifted ? 1 : 0;
+    const bool is_as_wanted = value.state == State::in_place && !value.has_drifted && !value.would_change;
+    held.threads_in_place += is_as_wanted ? 1 : 0;
     return value;
 }
 
@@ -102,6 +103,8 @@ bool TaskStatus::read_again(int pid, const KnownThread& thread, status::ThreadSt
     const auto& online = parts_.current.placements().online;
     const auto is_like = [&](const CpuSet& cpus) { return (into.present & online) == (cpus & online); };
     into.has_drifted = thread.state == State::in_place && !is_like(thread.present) && !is_like(thread.wanted);
+    if (!parts_.acts && thread.state == State::changes && is_like(thread.wanted))
+        into.state = State::in_place;
     return true;
 }
 

@@ -31,7 +31,7 @@ class TaskStatus {
         const enforcer::Executor& executor;
         const MemoryFollower& memory;
         const JoinedTasks& joined;
-        bool acts; ///< false: masks stay as a dry run would have set them
+        bool acts; ///< false: a dry run
     };
     explicit TaskStatus(const Parts& parts) : parts_(parts) {}
 

@@ -76,7 +76,7 @@ void ThreadPlacer::apply(KnownProcess* process, const Look& look, const planner:
     const auto& applied = carried->applied;
     placed_.carried(action, applied);
     if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
-    if (known == nullptr) return;
+    if (known == nullptr || !executor_.acts()) return; // a dry run knows it as it was found
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
     const bool is_kept_off = std::holds_alternative<planner::KeptOff>(action.reason);

@@ -27,7 +27,7 @@ struct LoadedWorld {
 /// Tells files apart by path: device, inode, time of the last change in ns, size; of folders, device and
 /// inode.
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
-/// Of the folders and the policy files in them, links followed; without what is not there.
+/// Stamps of the folders and the policy files in them, links followed; missing ones have none.
 [[nodiscard]] FileStamps stamps_of(const std::vector<std::string>& folders);
 
 /// Whose policies are read.
@@ -49,7 +49,7 @@ class WorldLoader {
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
     /// An Error: a folder cannot be read, or is not to be trusted. Files with errors are left out.
     [[nodiscard]] Result<LoadedWorld> take() { return std::move(*result_); }
-    /// Of the files as they were when reading began.
+    /// Stamps of the files as they were when reading began.
     [[nodiscard]] const FileStamps& stamps() const { return stamps_; }
 
   private:

@@ -82,7 +82,8 @@ class Enforcer {
 /// Writes to this machine. `root` must be live and outlive the enforcer; nullptr for a recorded root, which
 /// cannot be changed.
 [[nodiscard]] std::unique_ptr<Enforcer> make_real_enforcer(const host::Root& root);
-/// Answers `done` to everything and changes nothing.
-[[nodiscard]] std::unique_ptr<Enforcer> make_recording_enforcer();
+/// For a dry run: reads interrupts and queues of `root`, which must outlive it, answers `done` to everything
+/// and changes nothing.
+[[nodiscard]] std::unique_ptr<Enforcer> make_recording_enforcer(const host::Root& root);
 
 } // namespace affinityd::enforcer

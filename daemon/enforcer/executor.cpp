@@ -58,9 +58,9 @@ std::optional<CpuSet> room_of(const Action& action, const Circumstances& circums
     return cpuset == nullptr ? std::nullopt : std::optional(*cpuset & online);
 }
 
-/// What has to be put back later. A task that may run everywhere, or everywhere in its cpuset, has no
-/// preference, and gets none back. Where CPUs are offline, the mask that sched_getaffinity(2) gives lacks
-/// them, so the unfiltered one is read.
+/// The original that has to be put back later. A task that may run everywhere, or everywhere in its cpuset,
+/// has no preference, and gets none back. Where CPUs are offline, the mask that sched_getaffinity(2) gives
+/// lacks them, so the unfiltered one is read.
 Setting original_of(const Action& action, const Circumstances& circumstances, Enforcer& enforcer) {
     const auto& topology = circumstances.topology;
     if (is_task(action.subject) && !action.from.cpus().contains(topology.online)) {

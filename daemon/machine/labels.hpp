@@ -23,7 +23,7 @@ struct Labels {
 /// Those of /etc/affinityd/labels.d/*.yaml, in the order of the files' names, before the built-in ones. A
 /// recording has its own /etc.
 [[nodiscard]] Labels read_labels(const host::Root& root);
-/// What is wrong with a file of forms. Its path is for messages.
+/// Faults of a file of forms. Its path is for messages.
 [[nodiscard]] std::vector<policy::Diagnostic> check_labels(const std::string& path, std::string_view text);
 /// True if a text is meant as such a file: it has a line that begins with "labels:".
 [[nodiscard]] bool has_labels(std::string_view text);

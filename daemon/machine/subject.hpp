@@ -95,7 +95,7 @@ struct FlowCount {
     friend auto operator<=>(const FlowCount&, const FlowCount&) = default;
 };
 
-/// What a subject is set to: entries for a FlowTable, CPUs for everything else,
+/// The value of a subject: entries for a FlowTable, CPUs for everything else,
 /// one at most for a listener.
 /// For a steering map the empty set is "off", for a unit or a listener "not set".
 class Setting {

@@ -45,7 +45,7 @@ class WordIndex {
   private:
     static unsigned char first(std::string_view text) { return static_cast<unsigned char>(text.front()); }
     std::unordered_map<std::string_view, Places> words_;
-    /// Of the words that begin with a character.
+    /// Those that begin with a character.
     std::array<std::vector<std::size_t>, std::numeric_limits<unsigned char>::max() + 1> lengths_;
 };
 

@@ -7,7 +7,7 @@
 #include <ranges>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -15,6 +15,7 @@ namespace {
 
 /// More sets than these are not compared with each other.
 constexpr std::size_t most_sets = 64;
+constexpr double good_enough = 0.9; ///< of the balance
 
 /// An index that grows with the weight, by its nine most significant bits.
 std::size_t index_of(Weight weight) {
@@ -101,12 +102,25 @@ double Goodness::balance() const {
 }
 
 std::string to_string(const Goodness& goodness) {
-    return fmt::format("balance {:.2f}: the busiest core has {} CPUs of work, {} at best; {} tasks off their "
-                       "interface's node, {} "
-                       "sharing a core while another is free, {} moved",
-                       goodness.balance(), cpus_text(goodness.busiest),
-                       cpus_text(std::min(goodness.least, goodness.busiest)), goodness.off_node,
-                       goodness.paired, goodness.moves);
+    std::vector<std::string> parts;
+    if (goodness.shared) {
+        auto names = goodness.shared->policies;
+        std::ranges::sort(names);
+        const auto tasks = names.size();
+        names.erase(std::ranges::unique(names).begin(), names.end());
+        parts.push_back(fmt::format("{} share the core of CPU {} while that of CPU {} is idle",
+                                    names.size() == 1 ? fmt::format("{} tasks of {}", tasks, names.front())
+                                                      : fmt::format("{}", fmt::join(names, " and ")),
+                                    goodness.shared->core, goodness.shared->free));
+    } else if (goodness.balance() < good_enough) {
+        parts.push_back(fmt::format("the busiest core has {} CPUs of work where {} would do",
+                                    cpus_text(goodness.busiest), cpus_text(goodness.least)));
+    }
+    if (goodness.off_node > 0)
+        parts.push_back(fmt::format("{} not on the node of their interface",
+                                    goodness.off_node == 1 ? "1 task is"
+                                                           : fmt::format("{} tasks are", goodness.off_node)));
+    return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 } // namespace affinityd::planner

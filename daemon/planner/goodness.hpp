@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,17 @@ struct Goodness {
     std::size_t off_node = 0; ///< tasks that are not on the node of the interfaces that their policy names
     std::size_t paired = 0;   ///< tasks that share a core although one that they might have is free
     std::size_t moves = 0;    ///< tasks that the last re-deal moved
+    /// Tasks with work enough for more than one core, on one; another one is free for one of them.
+    struct Shared {
+        std::vector<std::string> policies; ///< of the tasks, one each
+        unsigned core = 0, free = 0;       ///< the first CPUs of both
+    };
+    std::optional<Shared> shared{};       ///< the first such core; no value: there is none
     [[nodiscard]] double balance() const; ///< least / busiest, 0..1; 1 without any load
 };
 
-/// One line: "balance 0.93: the busiest core has 1.08 of work, 1.00 at best; ...".
+/// One line on what could be better: "redis and nginx share the core of CPU 2 while that of CPU 3 is idle";
+/// "": nothing could.
 [[nodiscard]] std::string to_string(const Goodness& goodness);
 
 /// Work that may be anywhere in a set of cores.

@@ -445,8 +445,9 @@ std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const Ma
             "Linux 6.11 and later list them");
     const auto* lanes = resolved.nic(nic.name);
     const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
-    if (lanes != nullptr && resolved.policy->model == policy::Model::irq && resolved.placement.cpus &&
-        lanes->lanes.size() < std::min(lanes->wanted, cores))
+    const bool is_by_queues =
+        lanes != nullptr && (resolved.policy->model == policy::Model::irq || lanes->is_guess);
+    if (is_by_queues && resolved.placement.cpus && lanes->lanes.size() < std::min(lanes->wanted, cores))
         add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
                         lanes->wanted, lanes->lanes.size(), cores),
             "affinityctl cpus nic:" + nic.name);

@@ -59,12 +59,37 @@ void Measurement::add_paired(const Seating::Kind& kind, const CpuLoad& load) {
     }
 }
 
+void Measurement::find_shared(const Seating& seating) {
+    const auto& load = seating.load();
+    std::map<unsigned, std::vector<const Seating::Item*>>
+        by_core; // tasks with work that are on one core only
+    for (const auto& item : seating.items()) {
+        const auto& cpus = item.kind->slots[item.before]->cpus;
+        const auto core = load.core_of(cpus.first());
+        const auto is_there = [&](unsigned cpu) { return load.core_of(cpu) == core; };
+        if (item.weight >= free_core && std::ranges::all_of(cpus, is_there)) by_core[core].push_back(&item);
+    }
+    for (const auto& [core, items] : by_core) {
+        if (items.size() < 2 || load.on_core(core) <= one_cpu) continue;
+        for (const auto* item : items)
+            for (const auto* slot : item->kind->slots) {
+                const auto other = slot->cpus.first();
+                if (load.core_of(other) == core || load.on_core(other) >= free_core) continue;
+                goodness_.shared = {.policies = {}, .core = core, .free = load.core_of(other)};
+                for (const auto* each : items)
+                    goodness_.shared->policies.push_back(seating.policy_of(*each));
+                return;
+            }
+    }
+}
+
 void Measurement::count_by_sets(const Seating& seating) {
     std::vector<Confined> work;
     for (auto& [cpus, confined] : sets_)
         work.push_back(std::move(confined));
     least_.emplace(std::move(work), std::move(*fixed_));
     goodness_.busiest = seating.load().busiest();
+    find_shared(seating);
     goodness_.paired = static_cast<std::size_t>(
         std::ranges::count_if(avoidable_, [&](unsigned core) { return busy_[core].size() > 1; }));
 }

@@ -35,6 +35,7 @@ class Measurement {
     void add(const Seating::Item& item);
     void add(const Seating::Kind& kind, const CpuLoad& load);
     void add_paired(const Seating::Kind& kind, const CpuLoad& load);
+    void find_shared(const Seating& seating);
     void count_by_sets(const Seating& seating);
 
     std::vector<Content> contents_;               ///< by the number of the kind

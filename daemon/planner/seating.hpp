@@ -57,6 +57,9 @@ class Seating {
     [[nodiscard]] const Placements& placements() const { return placements_; }
     [[nodiscard]] const CpuLoad& load() const { return load_; } ///< with all tasks
     [[nodiscard]] const std::vector<Item>& items() const { return items_; }
+    [[nodiscard]] const std::string& policy_of(const Item& item) const {
+        return assignments_.distribution(item.table).policy;
+    }
     [[nodiscard]] const std::vector<Kind*>& kinds() const { return numbered_; } ///< that have slots
     [[nodiscard]] std::map<FamilyId, Family>& families() { return families_; }
 

@@ -116,22 +116,24 @@ std::string to_string(const SubjectCounts& counts) {
     return joined(parts, ", ");
 }
 
-std::string to_string(const PolicyChanges& changes) {
+std::string to_string(const PolicyChanges& changes, bool is_dry_run) {
+    const std::string would = is_dry_run ? "would be " : "";
     const bool is_one = changes.in_place.sum() == 1;
     const bool has_failed = changes.refused + changes.not_put_back + changes.put_off > 0;
     const auto put_back = phrase(changes.put_back, "put back");
-    return joined({phrase(changes.placed, "placed"),
-                   changes.kept_off == 0 ? "" : counted(changes.kept_off, "thread") + " kept off its CPUs",
-                   put_back,
-                   with_reason(changes.not_put_back, put_back.empty() ? "could not be put back" : "could not",
-                               changes.reason),
-                   phrase(changes.left, changes.left == 1 ? "left as somebody else has set it"
-                                                          : "left as somebody else has set them"),
-                   phrase(changes.in_place, is_one ? "was in place already" : "were in place already"),
-                   phrase(changes.put_off, "not placed for now"),
-                   with_reason(changes.refused, "refused", changes.reason),
-                   has_failed ? "affinityctl status --failed" : ""},
-                  "; ");
+    return joined(
+        {phrase(changes.placed, would + "placed"),
+         changes.kept_off == 0 ? "" : counted(changes.kept_off, "thread") + " " + would + "kept off its CPUs",
+         put_back,
+         with_reason(changes.not_put_back, put_back.empty() ? "could not be put back" : "could not",
+                     changes.reason),
+         phrase(changes.left, changes.left == 1 ? "left as another program has set it"
+                                                : "left as another program has set them"),
+         phrase(changes.in_place, is_one ? "was in place already" : "were in place already"),
+         phrase(changes.put_off, "not placed for now"),
+         with_reason(changes.refused, "refused", changes.reason),
+         has_failed ? "affinityctl status --failed" : ""},
+        "; ");
 }
 
 bool Changes::is_ok() const {
@@ -151,8 +153,8 @@ std::string message_of(const Changes& changes) {
     bool is_told = false;
     for (const auto& [name, policy] : changes.policies)
         if (policy.is_worth_telling()) {
-            // What no policy wants any more may have been nobody's by name.
-            lines.push_back((name.empty() ? "no policy" : name) + ": " + to_string(policy));
+            lines.push_back((name.empty() ? "no policy" : name) + ": " +
+                            to_string(policy, changes.is_dry_run));
             is_told = true;
         }
     if (!is_told) lines.push_back(all_well(changes));
@@ -164,8 +166,10 @@ std::string to_text(const Changes& changes) {
     json policies = json::array();
     for (const auto& [name, policy] : changes.policies)
         policies.push_back(policy_json(name, policy));
-    return dump(
-        {{"ok", changes.is_ok()}, {"message", message_of(changes)}, {"policies", std::move(policies)}});
+    return dump({{"ok", changes.is_ok()},
+                 {"dry_run", changes.is_dry_run},
+                 {"message", message_of(changes)},
+                 {"policies", std::move(policies)}});
 }
 
 std::string message_text(const std::string& message) {

@@ -46,12 +46,13 @@ struct PolicyChanges {
     }
 };
 
-/// "3 threads, 2 interrupts placed; 14 threads were in place already".
-[[nodiscard]] std::string to_string(const PolicyChanges& changes);
+/// "3 threads, 2 interrupts placed; 14 threads were in place already"; in a dry run "would be placed".
+[[nodiscard]] std::string to_string(const PolicyChanges& changes, bool is_dry_run = false);
 
 /// What a command did: the answer to who gave it.
 struct Changes {
     std::string headline;                                       ///< "reloaded: 4 policies"; ""
+    bool is_dry_run = false;                                    ///< it was not done: this is what would be
     std::map<std::string, PolicyChanges, std::less<>> policies; ///< by name
     std::string if_none;                                        ///< said where there was nothing to be done
     std::string note;                                           ///< what else there is to know; ""

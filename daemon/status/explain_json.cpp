@@ -44,11 +44,11 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     case State::left_alone:
         return text_of(thread);
     case State::yielded:
-        return "left alone: somebody else changed it after us, and the policy gives way (drift)";
+        return "left alone: another program changed it after us, and the policy gives way (drift)";
     case State::foreign:
         return "left alone: no policy wants it, and its mask is not ours";
     case State::put_off:
-        return "left alone for a while: somebody else keeps changing it";
+        return "left alone for a while: another program keeps changing it";
     default:
         return thread.reason ? planner::to_string(*thread.reason, process.policy) : "";
     }

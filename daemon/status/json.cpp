@@ -49,6 +49,8 @@ const char* state_name(QueueStatus::State state) {
         return "not read";
     case QueueStatus::State::not_in_place:
         return "not in place";
+    case QueueStatus::State::would_change:
+        return "would change";
     case QueueStatus::State::fought_over:
         return "fought over";
     case QueueStatus::State::stood_in:
@@ -61,10 +63,6 @@ const char* state_name(QueueStatus::State state) {
         return "decided by another policy";
     case QueueStatus::State::released:
         return "released";
-    case QueueStatus::State::waits:
-        return "waits";
-    case QueueStatus::State::left_alone:
-        return "left alone";
     }
     return "unknown";
 }
@@ -190,6 +188,7 @@ json to_json(const planner::Problem& problem) {
 
 json to_json(const ProblemStatus& problem) {
     json value = to_json(problem.problem);
+    value["kind"] = problem.kind;
     value["since"] = iso_time(problem.since);
     return value;
 }
@@ -197,9 +196,10 @@ json to_json(const ProblemStatus& problem) {
 json to_json(const ThreadStatus& thread) {
     json value{{"tid", thread.tid},
                {"comm", thread.comm},
-               {"state", thread.is_fought_over ? "fought over"
-                         : thread.has_drifted  ? "drifted"
-                                               : state_name(thread.state)},
+               {"state", thread.would_change     ? "would change"
+                         : thread.is_fought_over ? "fought over"
+                         : thread.has_drifted    ? "drifted"
+                                                 : state_name(thread.state)},
                {"wanted", thread.wanted.to_list()},
                {"present", thread.present.to_list()}};
     if (thread.outcome) value["outcome"] = enforcer::to_string(*thread.outcome);

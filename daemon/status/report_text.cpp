@@ -100,7 +100,7 @@ std::string to_text(const accounting::HistoryReport& report) {
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
 
 std::string to_string(const LocalStatus& local) {
-    return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} samples)", 100 * local.same.core,
+    return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} reads counted)", 100 * local.same.core,
                        100 * local.chance.core, local.samples);
 }
 

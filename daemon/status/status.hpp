@@ -39,7 +39,8 @@ struct ThreadStatus {
     std::string comm;
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     bool is_fought_over = false;
-    bool has_drifted = false; ///< it was in place, and somebody has changed it since
+    bool has_drifted = false;  ///< it was in place, and another program has changed it since
+    bool would_change = false; ///< a dry run leaves it, and a daemon that acts would set it
     CpuSet wanted;
     CpuSet present;                           ///< as it is now
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
@@ -117,14 +118,13 @@ struct QueueStatus {
         in_place,         ///< has what it should have, or what the kernel gives in place of it
         not_read,         ///< not found yet
         not_in_place,     ///< the next pass puts it right
+        would_change,     ///< the same in a dry run, which leaves it
         fought_over,      ///< somebody else keeps changing it
         stood_in,         ///< on another CPU, as its own has no interrupt vector left
         refused,          ///< the kernel did not take it
         immovable,        ///< the kernel never takes it
         decided_by_other, ///< one line with an interface that comes first
         released,         ///< its policy was told to let go
-        waits,            ///< a number of queues: it is changed seldom
-        left_alone,       ///< a number of queues that somebody else has changed
     };
     planner::Subject subject;
     std::string nic;
@@ -206,6 +206,7 @@ struct Counters {
 /// What cannot be had now, and since when it was known.
 struct ProblemStatus {
     planner::Problem problem;
+    std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
     std::chrono::system_clock::time_point since;
 };
 

@@ -52,7 +52,7 @@ class Reads {
     [[nodiscard]] bool has_other_protocols() const;
     /// The processes that have read up to now, with the name of a thread of each.
     [[nodiscard]] Result<std::map<int, std::string>> readers() const;
-    /// What was counted since the last time: counts, lost and in_softirq.
+    /// Counts since the last time: counts, lost and in_softirq.
     [[nodiscard]] Result<void> take(locality::ReadCounts& seen) const;
 
     /// With takers only:

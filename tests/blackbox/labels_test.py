@@ -66,8 +66,9 @@ class UnknownLabels(Planned):
     def test_fewer_cores_than_the_policy_names_are_told(self):
         machine = Recorded(self.bin / "root", cpus=8, nodes=2)
         machine.nic("eth0", [f"eth0-TxRx-{queue}" for queue in range(8)], driver="ixgbe")
-        problems = self.plan(machine.root, self.irq_policy(cpus="0-7"))[2]
-        self.assertTrue(any("8 queues are on 4 cores, though cpus has 8" in problem for problem in problems), problems)
+        for more in ({}, {"affinity": "full", "match": {"comm": "x"}}):
+            problems = self.plan(machine.root, self.irq_policy(cpus="0-7", **more))[2]
+            self.assertTrue(any("8 queues are on 4 cores, though cpus has 8" in problem for problem in problems), (more, problems))
         self.assertEqual([], self.plan(machine.root, self.irq_policy())[2], "those near it are enough where no others are named")
 
 

@@ -189,5 +189,5 @@ class Planned(House):
 
     def irq_policy(self, nic="eth0", **keys):
         file = self.bin / "nic.yaml"
-        file.write_text(document(version=1, affinity="irq", nics=[nic], **keys), encoding="utf-8")
+        file.write_text(document(**({"version": 1, "affinity": "irq", "nics": [nic]} | keys)), encoding="utf-8")
         return file

@@ -11,7 +11,7 @@ from house import House, allowed, cpus, policy, report, set_mask, threads, wait_
 
 ALL = ",".join(map(str, sorted(os.sched_getaffinity(0))))
 
-# What the program begins with, and what its policy gives it. Each has the original mask in common with its threads and children.
+# Masks that the program begins with, and that its policy gives it. Each has the original mask in common with its threads and children.
 WORLDS = {
     "a wide program on one CPU": (None, {"cpus": "1", "bind": "set"}, "1"),
     "a narrow program on another CPU": ("0", {"cpus": "1", "bind": "set"}, "1"),

@@ -159,7 +159,7 @@ TEST(Enforcers, ARecordedMachineCannotBeChanged) {
     const auto root = host::Root::open(tree.path());
     ASSERT_TRUE(root);
     EXPECT_EQ(make_real_enforcer(*root), nullptr);
-    const auto recording = make_recording_enforcer();
+    const auto recording = make_recording_enforcer(*root);
     EXPECT_FALSE(recording->acts());
     EXPECT_EQ(recording->apply({IrqMask{"", "x", 0, 1}, {}, CpuSet{0}, "p", {}, false}).outcome,
               Outcome::done);

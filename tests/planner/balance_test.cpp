@@ -221,8 +221,12 @@ TEST(Redeal, TasksThatACpusetCutsStayWhereTheyAre) {
 TEST(Goodness, SaysWhatIsWrong) {
     Goodness goodness{.busiest = 2 * one_cpu, .least = one_cpu, .off_node = 3, .paired = 1, .moves = 2};
     EXPECT_EQ(to_string(goodness),
-              "balance 0.50: the busiest core has 2.00 CPUs of work, 1.00 at best; 3 tasks off their "
-              "interface's node, 1 sharing a core while another is free, 2 moved");
+              "the busiest core has 2.00 CPUs of work where 1.00 would do; 3 tasks are not on "
+              "the node of their interface");
+    goodness.off_node = 0;
+    goodness.shared = {.policies = {"redis", "nginx"}, .core = 2, .free = 3};
+    EXPECT_EQ(to_string(goodness), "nginx and redis share the core of CPU 2 while that of CPU 3 is idle");
+    EXPECT_EQ(to_string(Goodness{}), "");
     EXPECT_EQ(Goodness{}.balance(), 1.0);
 }
 

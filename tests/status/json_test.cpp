@@ -91,9 +91,9 @@ TEST(Json, EachReasonToLeaveAThreadAloneHasItsText) {
     EXPECT_EQ(text({.state = State::outside, .untouched = NoPlace::outside}),
               "its cpuset (0) has none of the policy's CPUs");
     EXPECT_EQ(text({.state = State::yielded}),
-              "left alone: somebody else changed it after us, and the policy gives way (drift)");
+              "left alone: another program changed it after us, and the policy gives way (drift)");
     EXPECT_EQ(text({.state = State::foreign}), "left alone: no policy wants it, and its mask is not ours");
-    EXPECT_EQ(text({.state = State::put_off}), "left alone for a while: somebody else keeps changing it");
+    EXPECT_EQ(text({.state = State::put_off}), "left alone for a while: another program keeps changing it");
     EXPECT_EQ(text({.state = State::unwanted}), "");
     ThreadExplanation immovable;
     immovable.thread.flags = inventory::pf_kthread | inventory::pf_no_setaffinity;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 namespace affinityctl {
 
 namespace {
@@ -45,6 +47,7 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
     const auto& policies = still.policies().policies;
     for (auto& verdict : still.consider(process)) {
         const auto& considered = policies[verdict.policy];
+        if (!verdict.matched && !still.is_recorded(process, verdict.field)) verdict.found = "not recorded";
         value.considered.push_back({considered.name, considered.match_at, std::move(verdict)});
     }
     if (process.policy) {
@@ -79,20 +82,22 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
 json explain_queue(const StillMachine& still, const planner::QueueTarget& target) {
     using State = status::QueueStatus::State;
     const auto present = still.present(target.subject);
-    return status::to_json(
-        status::QueueStatus{.subject = target.subject,
-                            .nic = target.nic,
-                            .policy = target.policy,
-                            .wanted = target.wanted,
-                            .present = present.value_or(affinityd::machine::Setting{}),
-                            .reason = target.reason,
-                            .original = {},
-                            .state = target.rank > 0             ? State::decided_by_other
-                                     : !present                  ? State::not_read
-                                     : *present == target.wanted ? State::in_place
-                                                                 : State::not_in_place,
-                            .note = target.rank > 0 ? "another interface on the same line decides" : "",
-                            .shared_with = target.shared_with});
+    return status::to_json(status::QueueStatus{.subject = target.subject,
+                                               .nic = target.nic,
+                                               .policy = target.policy,
+                                               .wanted = target.wanted,
+                                               .present = present.value_or(affinityd::machine::Setting{}),
+                                               .reason = target.reason,
+                                               .original = {},
+                                               .state = target.rank > 0             ? State::decided_by_other
+                                                        : !present                  ? State::not_read
+                                                        : *present == target.wanted ? State::in_place
+                                                                                    : State::not_in_place,
+                                               .note = target.rank > 0
+                                                           ? "another interface on the same line decides"
+                                                       : !present ? "its setting is not recorded"
+                                                                  : "",
+                                               .shared_with = target.shared_with});
 }
 
 } // namespace
@@ -124,7 +129,10 @@ affinityd::Result<json> explain_recorded(StillMachine& still, const std::string&
     const auto line =
         subject.starts_with("irq:") ? affinityd::parse_number<unsigned>(subject.substr(4)) : std::nullopt;
     const bool is_there = nic != nullptr || (line && still.machine().irqs.find(*line) != nullptr);
-    if (!queues.empty() || is_there) return json{{"subject", subject}, {"queues", std::move(queues)}};
+    json answer{{"subject", subject}, {"queues", std::move(queues)}};
+    if (const auto missing = still.missing_parts(); answer["queues"].empty() && !missing.empty())
+        answer["note"] = fmt::format("not recorded: {}", fmt::join(missing, ", "));
+    if (!answer["queues"].empty() || is_there) return answer;
     if (subject.starts_with("irq:"))
         return affinityd::fail("there is no interrupt of this number in the recording", subject);
     const auto tid = affinityd::parse_number<int>(subject);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/offline/still_machine.hpp"
 
+#include "base/counted.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/pid_stream.hpp"
 #include "machine/queue_files.hpp"
@@ -8,6 +9,8 @@
 
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace affinityctl {
 
@@ -127,6 +130,33 @@ const SeenProcess* StillMachine::process_of(int tid) const {
 std::vector<planner::Verdict> StillMachine::consider(const SeenProcess& process) const {
     return planner::Matcher(policies_).explain(process.scan.facts(),
                                                SeenLineage(root_, policies_, policy_of_));
+}
+
+bool StillMachine::is_recorded(const SeenProcess& process, const std::string& field) const {
+    if (root_.is_live() || process.scan.facts().is_kernel()) return true;
+    const auto has = [&](const char* file) {
+        const auto text = root_.proc().text(fmt::format("{}/{}", process.scan.id().tid, file));
+        return text && !text->empty();
+    };
+    if (field == "exe") return !process.scan.facts().exe().empty();
+    if (field == "cmdline") return has("cmdline");
+    if (field == "unit" || field == "cgroup" || field == "container") return has("cgroup");
+    if (field == "listen") return root_.proc().text("net/tcp") || has("net/tcp");
+    return true;
+}
+
+std::vector<std::string> StillMachine::missing_parts() const {
+    std::vector<std::string> missing;
+    if (root_.is_live()) return missing;
+    if (processes_.empty()) missing.emplace_back("processes (proc/PID)");
+    if (!root_.proc().text("interrupts")) missing.emplace_back("interrupts (proc/interrupts)");
+    const auto& irqs = machine_.irqs.irqs;
+    if (const auto unread = std::ranges::count_if(irqs, [](const auto& irq) { return !irq.requested; });
+        unread > 0)
+        missing.push_back(affinityd::counted(static_cast<std::uint64_t>(unread), "mask") +
+                          " of interrupts (proc/irq)");
+    if (!root_.sys().exists("class/net")) missing.emplace_back("interfaces (sys/class/net)");
+    return missing;
 }
 
 const affinityd::CpuSet* StillMachine::cpuset(const SeenProcess& process) {

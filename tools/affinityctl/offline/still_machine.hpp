@@ -51,6 +51,10 @@ class StillMachine {
     [[nodiscard]] const SeenProcess* process_of(int tid) const;
     /// Policies up to the one that matches, as `explain` names them.
     [[nodiscard]] std::vector<affinityd::planner::Verdict> consider(const SeenProcess& process) const;
+    /// False: the recording lacks what this condition of a `match` asks of the process.
+    [[nodiscard]] bool is_recorded(const SeenProcess& process, const std::string& field) const;
+    /// Parts of the machine that the recording lacks: "interrupts (proc/interrupts)".
+    [[nodiscard]] std::vector<std::string> missing_parts() const;
     /// CPUs that its cgroup lets a process have; nullptr: all, or not known.
     [[nodiscard]] const affinityd::CpuSet* cpuset(const SeenProcess& process);
     /// The interfaces that a policy names.

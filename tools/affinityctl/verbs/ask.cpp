@@ -42,9 +42,7 @@ std::expected<std::string, CallError> ask_daemon(const Globals& globals, const c
 }
 
 nlohmann::json status_if_any(const Globals& globals) {
-    const auto answer = ask_daemon(globals, "GetStatus");
-    auto value = answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
-    return value.is_object() ? value : nlohmann::json();
+    return ask_daemon_object(globals, "GetStatus").value_or(nlohmann::json());
 }
 
 bool refuses_root(const Globals& globals, int& status) {
@@ -52,19 +50,14 @@ bool refuses_root(const Globals& globals, int& status) {
     return globals.is_recorded();
 }
 
-int ask_and_show(const Globals& globals, const char* method, const std::vector<std::string>& arguments,
-                 const std::function<void(const nlohmann::json&)>& show) {
+std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& globals, const char* method,
+                                                           const std::vector<std::string>& arguments) {
     const auto answer = ask_daemon(globals, method, arguments);
-    if (!answer) return complain(answer.error());
-    if (globals.json) {
-        fmt::print("{}\n", *answer);
-        return exit_ok;
-    }
-    const auto value = nlohmann::json::parse(*answer, nullptr, false);
-    if (value.is_discarded())
-        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
-    show(value);
-    return exit_ok;
+    if (!answer) return std::unexpected(answer.error());
+    auto value = nlohmann::json::parse(*answer, nullptr, false);
+    if (value.is_object()) return value;
+    return std::unexpected(
+        CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
 }
 
 int tell(const Globals& globals, const Order& order) {

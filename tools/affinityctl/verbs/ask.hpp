@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 
 #include <expected>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -29,10 +28,9 @@ namespace affinityctl {
 /// machine can do.
 [[nodiscard]] bool refuses_root(const Globals& globals, int& status);
 
-/// Calls a method of the daemon and prints its JSON answer: unchanged with --json, else by `show`. The exit
-/// code.
-int ask_and_show(const Globals& globals, const char* method, const std::vector<std::string>& arguments,
-                 const std::function<void(const nlohmann::json&)>& show);
+/// The same; the answer is an object.
+[[nodiscard]] std::expected<nlohmann::json, CallError>
+ask_daemon_object(const Globals& globals, const char* method, const std::vector<std::string>& arguments = {});
 
 /// Something that the daemon is told to do.
 struct Order {

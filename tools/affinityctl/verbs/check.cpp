@@ -18,6 +18,7 @@
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "policy/settings.hpp"
+#include "steer/reads.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
@@ -86,6 +88,24 @@ void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::str
                             .source_line = {}});
 }
 
+/// Policies that steer, where the kernel does not let a daemon do it. Only root can find out.
+void tell_of_steering(const policy::PolicySet& set, const affinityd::host::Root& root, Findings& into) {
+    const auto steers = [](const policy::Policy& one) {
+        return one.model == policy::Model::full && one.steer != policy::Steer::none;
+    };
+    const auto first = std::ranges::find_if(set.policies, steers);
+    if (first == set.policies.end() || ::geteuid() != 0) return;
+    if (const auto reads = affinityd::steer::Reads::open(root, {.with_takers = true}); !reads)
+        into.push_back({.severity = Severity::note,
+                        .at = first->at,
+                        .length = 1,
+                        .message = "connections cannot be steered to their workers here, and reads are not "
+                                   "counted: " +
+                                   reads.error().message,
+                        .hint = "affinityd(8) says what BPF needs; steer: none does without it",
+                        .source_line = {}});
+}
+
 /// What the machine adds.
 struct Here {
     Findings findings;
@@ -106,6 +126,7 @@ Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
             known.counting.emplace(one.name, std::move(library));
         if (root->is_live()) tell_of_unit_affinity(one, here.matches->units[i], here.findings);
     }
+    if (root->is_live()) tell_of_steering(set, *root, here.findings);
     std::ranges::move(affinityd::planner::check_on_machine(set, *machine, known),
                       std::back_inserter(here.findings));
     if (here.matches) std::ranges::move(here.matches->notes, std::back_inserter(here.findings));
@@ -168,6 +189,7 @@ int check(const CheckOptions& options, const Globals& globals) {
     policy::sort_by_place(findings);
     for (auto& d : findings)
         if (options.strict && d.severity == Severity::warning) d.severity = Severity::error;
+    std::ranges::stable_sort(findings, std::ranges::greater{}, &policy::Diagnostic::severity);
     if (globals.json)
         fmt::print("{}", check_json(result, findings, here->matches));
     else

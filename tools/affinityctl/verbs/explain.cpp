@@ -112,18 +112,10 @@ int explain_all(const Source& source, const ExplainOptions& options, const Globa
 }
 
 int explain_by_daemon(const ExplainOptions& options, const Globals& globals) {
-    const auto ask = [&](const char* method,
-                         const std::vector<std::string>& arguments) -> std::expected<json, CallError> {
-        const auto answer = ask_daemon(globals, method, arguments);
-        if (!answer) return std::unexpected(answer.error());
-        auto value = json::parse(*answer, nullptr, false);
-        if (value.is_object()) return value;
-        return std::unexpected(
-            CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
-    };
-    return explain_all({[&](const std::string& subject) { return ask("Explain", {subject}); },
-                        [&] { return ask("GetStatus", {}); }, globals.root},
-                       options, globals);
+    return explain_all(
+        {[&](const std::string& subject) { return ask_daemon_object(globals, "Explain", {subject}); },
+         [&] { return ask_daemon_object(globals, "GetStatus"); }, globals.root},
+        options, globals);
 }
 
 int explain_by_files(const ExplainOptions& options, const Globals& globals) {

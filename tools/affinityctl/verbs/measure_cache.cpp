@@ -33,8 +33,8 @@ struct MeasureCacheOptions {
 
 int finish_cache(const Globals& globals, const MeasureCacheOptions& options,
                  const experiments::CacheSeats& seats, const experiments::CacheTimes& times,
-                 const MeasuredOn& on) {
-    const auto reading = experiments::read_cache(times, seats);
+                 const MeasuredOn& on, bool is_quiet) {
+    const auto reading = experiments::read_cache(times, seats, is_quiet);
     const CacheView view{times, reading, seats};
     return finish_experiment(globals, options.common, on,
                              {.kind = "cache",
@@ -132,7 +132,7 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     add_remarks_on_caches(options, *seats, on.remarks);
     if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
     if (!no_room.empty()) on.remarks.push_back(no_room);
-    return finish_cache(globals, options, *seats, *times, on);
+    return finish_cache(globals, options, *seats, *times, on, end->remarks.empty());
 }
 
 } // namespace

@@ -48,20 +48,6 @@ int show_cpus(const Globals& globals, const nlohmann::json& plan) {
     return problems.empty() ? exit_ok : exit_findings;
 }
 
-int ask_daemon_for_cpus(const Globals& globals) {
-    const auto answer = ask_daemon(globals, "GetStatus");
-    if (!answer) return complain(answer.error());
-    auto status = nlohmann::json::parse(*answer, nullptr, false);
-    // What is wrong with the daemon is no fault of the plan.
-    const auto planned = ask_daemon(globals, "GetPlan");
-    if (!planned) return complain(planned.error());
-    auto plan = nlohmann::json::parse(*planned, nullptr, false);
-    if (!status.is_object() || !plan.is_object())
-        return complain({exit_failure, "the daemon's answer cannot be read"});
-    status["problems"] = std::move(plan["problems"]);
-    return show_cpus(globals, status);
-}
-
 int show_plan(const Globals& globals, const PlanOptions& options, const nlohmann::json& plan) {
     if (options.cpus) return show_cpus(globals, plan);
     if (globals.json)
@@ -69,6 +55,17 @@ int show_plan(const Globals& globals, const PlanOptions& options, const nlohmann
     else
         fmt::print("{}", plan_text(plan, globals.color));
     return plan.at("problems").empty() ? exit_ok : exit_findings;
+}
+
+/// With --cpus, a plan says only what changes: what stays is in the status.
+int plan_by_daemon(const Globals& globals, const PlanOptions& options) {
+    auto plan = ask_daemon_object(globals, "GetPlan");
+    if (!plan) return complain(plan.error());
+    if (!options.cpus) return show_plan(globals, options, *plan);
+    auto status = ask_daemon_object(globals, "GetStatus");
+    if (!status) return complain(status.error());
+    (*status)["problems"] = std::move((*plan)["problems"]);
+    return show_cpus(globals, *status);
 }
 
 int plan_recorded(const Globals& globals, const PlanOptions& options) {
@@ -123,12 +120,8 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
             status =
                 complain(CallError{exit_usage, "--latency is for plans that no daemon makes: with --root, "
                                                "or with policy files"});
-        else if (options->cpus)
-            status = ask_daemon_for_cpus(globals);
         else
-            status = ask_and_show(globals, "GetPlan", {}, [&](const nlohmann::json& plan) {
-                fmt::print("{}", plan_text(plan, globals.color));
-            });
+            status = plan_by_daemon(globals, *options);
     });
 }
 

@@ -12,6 +12,7 @@
 #include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -29,8 +30,8 @@ struct StatusOptions {
     bool no_pager = false;
 };
 
-/// What the subject stands for in a status.
-std::expected<json, CallError> part_of(const json& status, const std::string& subject) {
+/// The part of a status that the subject stands for.
+std::expected<json, CallError> meant_by(const json& status, const std::string& subject) {
     if (subject.empty()) return status;
     if (auto found = selected(status, subject)) return std::move(*found);
     if (subject.find('.') != std::string::npos) {
@@ -38,7 +39,7 @@ std::expected<json, CallError> part_of(const json& status, const std::string& su
         if (!root) return std::unexpected(CallError{exit_failure, root.error().to_string()});
         const auto pids = processes_of_unit(*root, subject);
         if (!pids) return std::unexpected(CallError{exit_failure, pids.error().to_string()});
-        if (auto found = selected(status, *pids)) return std::move(*found);
+        if (auto found = selected(status, subject, *pids)) return std::move(*found);
     }
     const auto names = names_in(status);
     const std::vector<std::string_view> words(names.begin(), names.end());
@@ -50,22 +51,23 @@ std::expected<json, CallError> part_of(const json& status, const std::string& su
 }
 
 int show_status(const StatusOptions& options, const Globals& globals) {
-    const auto answer = ask_daemon(globals, "GetStatus");
-    if (!answer) return complain(answer.error());
-    const auto status = json::parse(*answer, nullptr, false);
-    if (!status.is_object())
-        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
-    const auto part = part_of(status, options.subject);
+    const auto status = ask_daemon_object(globals, "GetStatus");
+    if (!status) return complain(status.error());
+    const auto part = meant_by(*status, options.subject);
     if (!part) return complain(part.error());
-    if (options.quiet) return needs_attention(findings_in(*part)) ? exit_findings : exit_ok;
-    if (globals.json) {
-        fmt::print("{}\n", options.subject.empty() ? *answer : dump(*part));
-        return exit_ok;
+    auto answer_of = judged(*part);
+    if (!options.subject.empty()) {
+        const auto all = judged(*status)["problems"].size();
+        answer_of["problems_elsewhere"] = all - std::min(all, answer_of["problems"].size());
     }
-    StatusView view{.details = !options.subject.empty(), .out_of_place = options.failed};
-    view.page = Page::of_output(globals.color);
-    show(status_text(*part, view), !options.no_pager);
-    return exit_ok;
+    if (globals.json && !options.quiet) {
+        fmt::print("{}\n", dump(answer_of));
+    } else if (!options.quiet) {
+        StatusView view{.details = !options.subject.empty(), .out_of_place = options.failed};
+        view.page = Page::of_output(globals.color);
+        show(status_text(answer_of, view), !options.no_pager);
+    }
+    return needs_attention(answer_of) ? exit_findings : exit_ok;
 }
 
 } // namespace
@@ -78,7 +80,7 @@ void add_status(CLI::App& app, Globals& globals, int& status) {
                      "a policy, unit, PID or interface: its threads and queues one by one")
         ->check(not_empty());
     verb->add_flag("--failed", options->failed, "only what is not as it should be");
-    verb->add_flag("-q,--quiet", options->quiet, "print nothing: the exit status says it (3: see to it)");
+    verb->add_flag("-q,--quiet", options->quiet, "print nothing: the exit status says it");
     verb->add_flag("--no-pager", options->no_pager, "print all at once, also on a terminal");
     verb->callback([&globals, &status, options] { status = show_status(*options, globals); });
 }

@@ -31,7 +31,7 @@ std::string local_text(const json& answer) {
     const double samples = number_of(local, "samples");
     auto text =
         fmt::format("  packets: {:.0f} % are read on the core where they arrive, {:.0f} % by chance ({})\n",
-                    core("same"), core("chance"), counted(static_cast<std::size_t>(samples), "sample"));
+                    core("same"), core("chance"), counted(static_cast<std::size_t>(samples), "read"));
     for (const auto& place : answer.value("arrivals", json::array()))
         text += fmt::format("    {:3.0f} % arrive on CPU {}: {}\n",
                             100 * number_of(place, "samples") / std::max(samples, 1.0), text_of(place, "cpu"),
@@ -59,6 +59,9 @@ std::string task_text(const json& answer, bool color) {
     for (const auto& rule : answer.value("considered", json::array())) {
         if (rule.value("matched", false))
             text += fmt::format("  policy {}: matches", text_of(rule, "policy"));
+        else if (text_of(rule, "found") == "not recorded")
+            text += fmt::format("  policy {}: not known, {} is not recorded", text_of(rule, "policy"),
+                                text_of(rule, "field"));
         else
             text += fmt::format("  policy {}: no, {} is \"{}\" and not {}", text_of(rule, "policy"),
                                 text_of(rule, "field"), printable(text_of(rule, "found")),
@@ -77,10 +80,9 @@ std::string task_text(const json& answer, bool color) {
                             printable(text_of(group, "why")));
     for (const auto& group : answer.value("not_steered", json::array()))
         text += fmt::format("  {} not steered: {}\n",
-                            counted(group.value("listeners", std::size_t{0}), "listener"),
+                            counted(group.value("listeners", std::size_t{0}), "listener is", "listeners are"),
                             printable(text_of(group, "why")));
-    if (answer.value("no_listener", false))
-        text += "  it has no TCP listener open: there is nothing to steer\n";
+    if (answer.value("no_listener", false)) text += "  not steered: it has no TCP listener\n";
     if (answer.contains("pinned")) text += "  " + printable(text_of(answer, "pinned")) + "\n";
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});

@@ -25,7 +25,10 @@ std::string plan_remarks(const json& plan) {
     std::string text;
     if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
     for (const auto& note : plan.value("notes", json::array()))
-        text += fmt::format("note: policy {}: {}\n", text_of(note, "policy"), text_of(note, "message"));
+        text +=
+            fmt::format("note: {}{}\n",
+                        note.value("policy", "").empty() ? "" : "policy " + text_of(note, "policy") + ": ",
+                        text_of(note, "message"));
     for (const auto& problem : plan.value("problems", json::array()))
         text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
                             printable(text_of(problem, "subject")), text_of(problem, "message"));
@@ -37,8 +40,10 @@ std::string plan_text(const json& plan, bool color) {
     for (const auto& action : plan.value("actions", json::array()))
         table.add({subject_text(action), text_of(action, "from"), text_of(action, "to"),
                    text_of(action, "reason")});
-    std::string text =
-        table.empty() ? "nothing to do: everything is where it should be\n" : table.to_string(color);
+    const bool is_all_known = plan.value("notes", json::array()).empty();
+    const auto text = !table.empty() ? table.to_string(color)
+                      : is_all_known ? "nothing to do: everything is where it should be\n"
+                                     : std::string("nothing would change, as far as this is known\n");
     return text + plan_remarks(plan);
 }
 

@@ -95,11 +95,9 @@ bool was_measured(const CacheReading& reading, Place place) {
 }
 
 Width width_of(const CacheReading& reading) {
-    const auto is_known = [&](Place place) { return is_move(place) && was_measured(reading, place); };
-    if (!std::ranges::any_of(places, is_known)) return Width::not_known;
     if (costs(reading, Place::group)) return Width::core;
     if (costs(reading, Place::other_llc)) return Width::llc;
-    return costs(reading, Place::other_node) ? Width::node : Width::any;
+    return costs(reading, Place::other_node) ? Width::node : Width::not_known;
 }
 
 std::string loss_words(const PlaceLoss& loss) {
@@ -150,26 +148,7 @@ std::string words_for_node(const CacheReading& reading) {
            ")." + unmeasured + " bind: llc, the default, does no harm.";
 }
 
-std::string words_for_any(const CacheReading& reading, const CacheSeats& seats) {
-    const bool has_node = was_measured(reading, Place::other_node);
-    std::string text =
-        "No move that was measured was shown to cost more than 1 %: bind: llc, the default, is "
-        "narrow enough";
-    text += was_measured(reading, Place::group) ? ", and bind: core would only take room from the scheduler."
-                                                : ".";
-    if (!seats.other_llc && !seats.other_node)
-        return text +
-               " All CPUs that may be used here share one last-level cache, so that bind: llc, node "
-               "and set are the same for them." +
-               unmeasured_words(reading, {Place::group});
-    if (was_measured(reading, Place::other_llc))
-        text += has_node ? " bind: node or bind: set would do as well." : " bind: node would do as well.";
-    else if (has_node)
-        text += " bind: set would do as well.";
-    return text + unmeasured_words(reading, {Place::group, Place::other_llc, Place::other_node});
-}
-
-std::string meaning_of_width(const CacheReading& reading, const CacheSeats& seats) {
+std::string meaning_of_width(const CacheReading& reading) {
     switch (reading.width) {
     case Width::core:
         return "bind: core for tasks that are interrupted often (" + quanta_words(reading, Place::group) +
@@ -180,12 +159,14 @@ std::string meaning_of_width(const CacheReading& reading, const CacheSeats& seat
         return words_for_llc(reading);
     case Width::node:
         return words_for_node(reading);
-    case Width::any:
-        return words_for_any(reading, seats);
     case Width::not_known:
         break;
     }
-    return "No verdict: it takes at least four rounds, and another core to go to.";
+    const bool is_measured = std::ranges::any_of(
+        places, [&](Place place) { return is_move(place) && was_measured(reading, place); });
+    if (!is_measured) return "No verdict: it takes at least four rounds, and another core to go to.";
+    return "No verdict: no move was shown to cost more than 1 %. Keep bind: llc, the default." +
+           unmeasured_words(reading, {Place::group, Place::other_llc, Place::other_node});
 }
 
 } // namespace
@@ -199,11 +180,11 @@ bool PlaceLoss::is_shown() const {
 }
 
 std::string_view name_of(Width width) {
-    constexpr std::array names{"bind: core", "bind: llc", "bind: node", "no difference shown", "not known"};
+    constexpr std::array names{"bind: core", "bind: llc", "bind: node", "not known"};
     return names[static_cast<std::size_t>(width)];
 }
 
-CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats) {
+CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats, bool is_quiet) {
     CacheReading reading{.cells = figures_of_cells(times)};
     std::vector<Place> compared;
     for (const Place place : places)
@@ -213,10 +194,12 @@ CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats) {
         for (const Place place : compared)
             reading.losses.push_back(
                 loss_of(times, reading.cells, place, quantum, lost_bytes(seats.sizes, place), comparisons));
-    reading.width = width_of(reading);
+    if (is_quiet) reading.width = width_of(reading);
     for (const auto& loss : reading.losses)
         if (loss.of > 0) reading.findings.push_back(loss_words(loss));
-    reading.meaning = meaning_of_width(reading, seats);
+    reading.meaning = is_quiet ? meaning_of_width(reading)
+                               : "No verdict: the machine is busy or emulated, as a remark says. Measure "
+                                 "again on a quiet one.";
     return reading;
 }
 

@@ -39,8 +39,7 @@ enum class Width {
     core,      ///< even another core of the same LLC costs
     llc,       ///< another LLC costs
     node,      ///< another node costs
-    any,       ///< no move was shown to cost anything
-    not_known, ///< too few rounds, or there was no place to move to
+    not_known, ///< no move was shown to cost anything, or there were too few rounds, or the machine was busy
 };
 [[nodiscard]] std::string_view name_of(Width width); ///< "bind: llc"
 
@@ -52,8 +51,9 @@ struct CacheReading {
     std::string meaning;               ///< one paragraph: what to write into a policy
 };
 
-/// Pure. All comparisons, of all cells and all averages, hold together in 95 of 100 experiments.
-[[nodiscard]] CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats);
+/// Pure. `is_quiet`: the machine was neither busy nor emulated; else there is no verdict. All comparisons, of
+/// all cells and all averages, hold together in 95 of 100 experiments.
+[[nodiscard]] CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats, bool is_quiet = true);
 
 /// One line for the history.
 [[nodiscard]] std::string summary_of(const CacheReading& reading);

@@ -14,7 +14,7 @@ namespace affinityctl {
 [[nodiscard]] std::string headline_of(const LocalityReport& report);
 /// One sentence that says what to do.
 [[nodiscard]] std::string closing_of(const LocalityReport& report);
-/// What people should know of how it was counted: lost, left out, without UDP.
+/// Remarks on how it was counted: lost, left out, without UDP.
 [[nodiscard]] std::vector<std::string> remarks_of(const LocalityReport& report);
 
 } // namespace affinityctl

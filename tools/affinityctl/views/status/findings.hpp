@@ -7,22 +7,23 @@
 
 namespace affinityctl {
 
-/// Something that is not as the policies want it, and what to do.
-struct Finding {
-    std::string text;          ///< foreign names in it are printable
-    std::string command;       ///< what mends it or tells more; "": nothing is known to
-    nlohmann::json since{};    ///< when it was first so, as the daemon tells times; null: not known
-    bool mends_itself = false; ///< nobody has to do anything
-};
+/// A status, or a part of one, with a verdict: `health` ("ok", "settling" or "attention"), and in `problems`
+/// everything that is not as the policies want it, the gravest first, each with `severity` ("attention" or
+/// "settling"), `kind`, `policy`, `subject`, `message`, `hint` and `since` (null: not known). The screen, the
+/// JSON and the exit status are made of this one value.
+[[nodiscard]] nlohmann::json judged(nlohmann::json status);
 
-/// What the daemon's GetStatus says that is not as it should be, the gravest first; empty: all is well.
-[[nodiscard]] std::vector<Finding> findings_in(const nlohmann::json& status);
+/// True if an administrator should act.
+[[nodiscard]] bool needs_attention(const nlohmann::json& judged);
 
-/// True if an administrator should act upon one of them.
-[[nodiscard]] bool needs_attention(const std::vector<Finding>& findings);
+/// "policy web, eth0: it has no queue that could be placed", printable.
+[[nodiscard]] std::string sentence_of(const nlohmann::json& problem);
 
-/// Threads and queues that can never be where they should be: nothing mends that.
-[[nodiscard]] std::vector<Finding> immovables_in(const nlohmann::json& status);
+/// Threads and queues that can never be where they should be, as problems: nothing mends that.
+[[nodiscard]] std::vector<nlohmann::json> immovables_in(const nlohmann::json& status);
+
+/// How many threads and queues a dry run would change: "3 threads and 1 queue"; "": none.
+[[nodiscard]] std::string would_change(const nlohmann::json& status);
 
 /// True for the state of a thread or queue that should be elsewhere.
 [[nodiscard]] bool is_out_of_place(const nlohmann::json& thread_or_queue);

@@ -69,30 +69,45 @@ class Screen {
     std::string text_;
 };
 
-/// Whether all is well, and all that is not, or the gravest.
+/// The headline, without what is the same for all.
+std::string verdict_of(const json& status) {
+    const auto subject = text(status, "subject");
+    const auto who = subject.empty() ? "affinityd " + printable(text_of(status, "version")) + " is running"
+                                     : printable(subject);
+    const auto health = text(status, "health");
+    if (health == "attention") return who + (subject.empty() ? " and" : "") + " NEEDS ATTENTION";
+    if (health == "settling") return who + ", no action is needed: it settles";
+    if (!status.value("dry_run", false)) return who + ", all is in place";
+    return who + (would_change(status).empty() ? ", all is in place by itself" : "");
+}
+
+/// Whether all is well, and all problems, or the gravest.
 void add_verdict(const json& status, const StatusView& view, Screen& screen) {
-    const auto findings = findings_in(status);
+    const auto& problems = list(status, "problems");
     const auto shown =
-        view.details || view.out_of_place ? findings.size() : std::min(findings.size(), most_findings);
-    const auto is_urgent = needs_attention(findings);
-    const auto verdict = fmt::format("affinityd {} {}", printable(text_of(status, "version")),
-                                     findings.empty() ? "is running, all is in place"
-                                     : is_urgent      ? "is running and NEEDS ATTENTION"
-                                                      : "is running and needs no attention");
-    const auto rest =
-        fmt::format(" (pid {}, for {}){}", text_of(status, "pid"), screen.age(member(status, "started_at")),
-                    status.value("dry_run", false) ? ", DRY RUN: nothing is changed" : "");
+        view.details || view.out_of_place ? problems.size() : std::min(problems.size(), most_findings);
+    const auto verdict = verdict_of(status);
+    auto rest = text(status, "subject").empty() ? fmt::format(" (pid {}, for {})", text_of(status, "pid"),
+                                                              screen.age(member(status, "started_at")))
+                                                : std::string();
+    if (status.value("dry_run", false)) {
+        const auto would = would_change(status);
+        rest += ", DRY RUN: nothing is changed" + (would.empty() ? "" : "; " + would + " would be");
+    }
     const auto fits = view.page.width == 0 || columns_of(verdict + rest) <= view.page.width;
     if (view.page.color && fits)
-        screen.table(fmt::format("\033[1;{}m{}\033[0m{}\n", is_urgent ? 31 : 32, verdict, rest));
+        screen.table(
+            fmt::format("\033[1;{}m{}\033[0m{}\n", needs_attention(status) ? 31 : 32, verdict, rest));
     else
         screen.line(verdict + rest);
     for (std::size_t i = 0; i < shown; ++i) {
-        screen.line(findings[i].text + screen.for_how_long(findings[i].since), "  * ");
-        screen.hint(findings[i].command);
+        screen.line(sentence_of(problems[i]) + screen.for_how_long(member(problems[i], "since")), "  * ");
+        screen.hint(printable(text(problems[i], "hint")));
     }
-    if (shown < findings.size())
-        screen.line(fmt::format("and {} more: affinityctl status --failed", findings.size() - shown), "  * ");
+    if (shown < problems.size())
+        screen.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");
+    if (const auto others = count(status, "problems_elsewhere"); others > 0)
+        screen.line(fmt::format("{} elsewhere: affinityctl status", counted(others, "problem")));
 }
 
 void add_load(const json& status, Screen& screen) {
@@ -113,6 +128,7 @@ void add_load(const json& status, Screen& screen) {
 void add_policies(const json& status, const StatusView& view, Screen& screen) {
     if (list(status, "policies").empty()) return screen.paragraph(no_policies);
     screen.table(policy_rows(status, view.page));
+    if (!text(status, "subject").empty()) return;
     if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
 }
 
@@ -126,23 +142,25 @@ std::string local_note(const json& policy) {
     };
     return fmt::format("{:.0f} % of its packets are read on the core where they arrive, {:.0f} % would be by "
                        "chance ({})",
-                       core("same"), core("chance"), counted(count(local, "samples"), "sample"));
+                       core("same"), core("chance"), counted(count(local, "samples"), "read"));
 }
 
-/// Of a policy that steers listeners.
+/// Lines on a policy that steers listeners.
 std::vector<std::string> listener_notes(const json& steer) {
     std::vector<std::string> notes;
     if (const auto steered = count(steer, "listeners"); steered > 0)
-        notes.push_back(fmt::format("{} get{} the connections that arrive on the worker's lane",
-                                    counted(steered, "listener"), steered == 1 ? "s" : ""));
-    for (const auto& group : list(steer, "left"))
-        notes.push_back(fmt::format("{} left alone: {}", counted(count(group, "listeners"), "listener"),
+        notes.push_back(fmt::format("{} steered: connections go to the worker on whose lane they arrive",
+                                    counted(steered, "listener") + (steered == 1 ? " is" : " are")));
+    for (const auto& group : list(steer, "left")) {
+        const auto left = count(group, "listeners");
+        notes.push_back(fmt::format("{} not steered: {}",
+                                    counted(left, "listener") + (left == 1 ? " is" : " are"),
                                     printable(text(group, "why"))));
+    }
     return notes;
 }
 
-/// Of a policy whose tasks or listeners are steered, or were until lately; none: nothing that a person should
-/// know.
+/// Lines on a policy whose tasks or listeners are steered, or were until lately.
 std::vector<std::string> steer_notes(const json& policy) {
     std::size_t there = 0, all = 0;
     for (const auto& group : list(policy, "at_arrivals")) {
@@ -171,9 +189,9 @@ std::string joined_note(const json& policy) {
 }
 
 void add_notes(const json& status, const StatusView& view, Screen& screen) {
-    for (const auto& finding : immovables_in(status)) {
-        screen.paragraph("note: " + finding.text);
-        screen.hint(finding.command);
+    for (const auto& problem : immovables_in(status)) {
+        screen.paragraph("note: " + sentence_of(problem));
+        screen.hint(printable(text(problem, "hint")));
     }
     for (const auto& policy : list(status, "policies")) {
         const auto name = printable(text(policy, "name"));
@@ -218,8 +236,9 @@ void add_measurement(const json& status, Screen& screen) {
 
 std::string status_text(const json& status, const StatusView& view) {
     Screen screen(view);
+    const bool is_whole = text(status, "subject").empty();
     add_verdict(status, view, screen);
-    add_load(status, screen);
+    if (is_whole) add_load(status, screen);
     add_policies(status, view, screen);
     if (view.details || view.out_of_place) {
         screen.table(thread_rows(status, view.out_of_place, view.page));
@@ -227,8 +246,9 @@ std::string status_text(const json& status, const StatusView& view) {
     }
     if (view.out_of_place) return screen.take();
     add_notes(status, view, screen);
-    add_others(status, screen);
     if (view.details) screen.table(cost_rows(status, view.page));
+    if (!is_whole) return screen.take();
+    add_others(status, screen);
     add_measurement(status, screen);
     return screen.take();
 }

@@ -17,8 +17,8 @@ struct StatusView {
     Page page{};
 };
 
-/// The daemon's GetStatus for a person, in this order: whether all is well, or what is wrong with the command
-/// that mends it; the last reload; policies; problems; who else writes; the last measurement.
+/// A status that was judged() for a person, in this order: whether all is well, or what is wrong with the
+/// command that mends it; the last reload; policies; problems; who else writes; the last measurement.
 [[nodiscard]] std::string status_text(const nlohmann::json& status, const StatusView& view);
 
 } // namespace affinityctl

@@ -9,13 +9,13 @@
 namespace affinityctl {
 
 /// The part of the daemon's GetStatus that concerns a policy (by name), an interface (by name), or a process
-/// (by its PID or one of its TIDs); no value: it knows no such thing. What concerns no policy, as the last
-/// reload, stays.
+/// (by its PID or one of its TIDs); its policies' threads are counted anew, and `subject` names it. No value:
+/// the daemon knows no such thing.
 [[nodiscard]] std::optional<nlohmann::json> selected(const nlohmann::json& status,
                                                      const std::string& subject);
 
-/// The same for several processes: those of a unit. No value: none of them is under policy.
-[[nodiscard]] std::optional<nlohmann::json> selected(const nlohmann::json& status,
+/// The same for the processes of a unit. No value: none of them is under policy.
+[[nodiscard]] std::optional<nlohmann::json> selected(const nlohmann::json& status, const std::string& unit,
                                                      const std::vector<int>& pids);
 
 /// Names that could have been meant, for a hint: policies and interfaces.

@@ -59,20 +59,6 @@ std::string gain_of(const json& status, const std::string& policy) {
 
 } // namespace
 
-std::vector<json> other_problems(const json& status) {
-    const auto load = member(status, "load");
-    const auto is_of_file = [&](const json& problem) {
-        const auto subject = text(problem, "subject");
-        return (subject == "reload" && !text(load, "refused").empty()) ||
-               std::ranges::any_of(list(load, "faults"), [&](const json& fault) {
-                   return !text(fault, "file").empty() && subject.starts_with(text(fault, "file"));
-               });
-    };
-    std::vector<json> found;
-    std::ranges::remove_copy_if(list(status, "problems"), std::back_inserter(found), is_of_file);
-    return found;
-}
-
 std::string policy_rows(const json& status, const Page& page) {
     Table table(
         {"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "LOCAL", "PUT RIGHT", "COST"});

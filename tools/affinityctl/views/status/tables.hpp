@@ -19,7 +19,4 @@ namespace affinityctl {
 /// What the traffic of each policy has cost since its policies were loaded, and in the period before.
 [[nodiscard]] std::string cost_rows(const nlohmann::json& status, const Page& page);
 
-/// Problems but those of files, which `load` names, too.
-[[nodiscard]] std::vector<nlohmann::json> other_problems(const nlohmann::json& status);
-
 } // namespace affinityctl
