@@ -133,9 +133,9 @@ class Answer:
 
 
 def run(*words, code=None, **options):
-    """Runs a program to its end. `code`: the exit status it must have."""
+    """Runs a program to its end. `code`: the exit status, or those, that it must have."""
     done = subprocess.run([str(word) for word in words], **({"capture_output": True, "text": True, "timeout": 120, "check": False} | options))
-    if code is not None and done.returncode != code:
+    if code is not None and done.returncode not in (code if isinstance(code, tuple) else (code,)):
         raise AssertionError(f"{' '.join(map(str, words))}: {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
     return Answer(done)
 

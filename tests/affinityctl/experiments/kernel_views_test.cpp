@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/views/experiments/cache_picture.hpp"
+#include "affinityctl/views/experiments/cache_view.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/experiments/sharing_view.hpp"
 #include "affinityctl/views/experiments/smt_view.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/experiments.hpp"
-#include "affinityctl/views/experiments/latency_json.hpp"
-#include "affinityctl/views/experiments/latency_map.hpp"
-#include "affinityctl/views/experiments/latency_picture.hpp"
-#include "affinityctl/views/experiments/latency_text.hpp"
+#include "affinityctl/views/experiments/latency_view.hpp"
 
 #include <algorithm>
 #include <sstream>

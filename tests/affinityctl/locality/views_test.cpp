@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page, the map and the picture, on small and large machines.
-#include "affinityctl/views/locality/heat_map.hpp"
-#include "affinityctl/views/locality/json.hpp"
-#include "affinityctl/views/locality/picture.hpp"
-#include "affinityctl/views/locality/text.hpp"
+#include "affinityctl/views/locality.hpp"
 #include "locality/figures.hpp"
 #include "machine/machines.hpp"
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `sharers` prints and draws.
 #include "affinityctl/views/page.hpp"
-#include "affinityctl/views/sharers/json.hpp"
-#include "affinityctl/views/sharers/labels.hpp"
-#include "affinityctl/views/sharers/picture.hpp"
-#include "affinityctl/views/sharers/text.hpp"
+#include "affinityctl/views/sharers.hpp"
 #include "machine/machines.hpp"
 #include "seen_wakes.hpp"
 

@@ -16,7 +16,7 @@ def install():
 
 
 def status():
-    return json.loads(run("affinityctl", "status", "--json"))
+    return json.loads(run("affinityctl", "status", "--json", code=(0, 3)))
 
 
 def plugged():

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinity-ttcp/engine/softirqs.hpp"
 #include "irq/irq.hpp"
 #include "measure/result.hpp"
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::host {
@@ -13,6 +15,12 @@ class Root;
 }
 
 namespace affinityd::ttcp {
+
+/// How often each kind of softirq ran since boot, over all CPUs.
+using SoftirqCounts = std::vector<std::pair<std::string, std::uint64_t>>;
+
+/// The text of /proc/softirqs; lines that fit not its form are passed over.
+[[nodiscard]] SoftirqCounts parse_softirqs(std::string_view text);
 
 /// Time by CPU since boot, proc_stat(5). User time includes guest time.
 struct CpuTime {

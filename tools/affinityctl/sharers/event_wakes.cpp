@@ -2,22 +2,30 @@
 #include "affinityctl/sharers/event_wakes.hpp"
 
 #include "affinityctl/sharers/bpf/wakes.h"
-#include "affinityctl/sharers/known_wakes.hpp"
-#include "affinityctl/sharers/percpu_distance.hpp"
+#include "base/error.hpp"
+#include "host/fd.hpp"
 #include "steer/loading.hpp"
 #include "steer/table.hpp"
 #include "wakes.skel.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,6 +39,84 @@ using affinityd::steer::read_table;
 using affinityd::steer::refused_bpf;
 
 namespace {
+
+struct BtfEnd {
+    void operator()(btf* types) const { btf__free(types); }
+};
+
+/// Bytes from the variable "runqueues" of a CPU to the one that holds its preempt_count, by the running
+/// kernel's BTF. 0: this architecture keeps that elsewhere, or it is not known.
+std::int64_t distance_to_preempt_count() {
+    const std::unique_ptr<btf, BtfEnd> types(btf__load_vmlinux_btf());
+    if (types == nullptr) return 0;
+    const int section = btf__find_by_name_kind(types.get(), ".data..percpu", BTF_KIND_DATASEC);
+    if (section <= 0) return 0;
+    const auto* list = btf__type_by_id(types.get(), static_cast<unsigned>(section));
+    std::optional<std::int64_t> from, to;
+    const auto* variable = btf_var_secinfos(list);
+    for (unsigned i = 0; i < btf_vlen(list); ++i, ++variable) {
+        const char* name =
+            btf__name_by_offset(types.get(), btf__type_by_id(types.get(), variable->type)->name_off);
+        const std::string_view word = name == nullptr ? "" : name;
+        if (word == "runqueues") from = variable->offset;
+        // At its end in Linux 6.2 to 6.14; wakes.bpf.c adds where in it.
+        if (word == "__preempt_count" || word == "pcpu_hot") to = variable->offset;
+    }
+    return from && to ? *to - *from : 0;
+}
+
+/// Wake-ups that this program makes of itself, so that it can be seen whether they are counted as what they
+/// are. Not every one is one: who has not slept yet is not woken.
+struct KnownWakes {
+    static constexpr int by_task = 40; ///< this thread and another one wake each other so often at most
+    static constexpr int by_timer = 6; ///< and a timer wakes the other one so often
+    int other = 0;                     ///< thread id of the other one
+};
+
+using affinityd::host::Fd;
+
+struct WakePipe {
+    Fd read, write;
+};
+
+affinityd::Result<WakePipe> make_pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return affinityd::fail("cannot make a pipe", {}, errno);
+    return WakePipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+/// Both return false when the other end is closed.
+bool await_byte(const Fd& from) {
+    char byte = 0;
+    return ::read(from.get(), &byte, 1) == 1;
+}
+bool send_byte(const Fd& to) { return ::write(to.get(), "", 1) == 1; }
+
+/// Takes some milliseconds. An Error: no thread, or no pipe.
+affinityd::Result<KnownWakes> make_known_wakes() {
+    auto there = make_pipe();
+    if (!there) return std::unexpected(there.error());
+    auto back = make_pipe();
+    if (!back) return std::unexpected(back.error());
+    std::atomic<int> tid = 0;
+    try {
+        std::thread other([&] {
+            tid = ::gettid();
+            while (await_byte(there->read) && send_byte(back->write)) {
+            }
+            for (int i = 0; i < KnownWakes::by_timer; ++i)
+                std::this_thread::sleep_for(std::chrono::microseconds(200));
+        });
+        bool is_open = true;
+        for (int i = 0; i < KnownWakes::by_task / 2 && is_open; ++i)
+            is_open = send_byte(there->write) && await_byte(back->read);
+        there->write.reset();
+        other.join();
+    } catch (const std::system_error& error) {
+        return affinityd::fail("cannot make a thread", {}, error.code().value());
+    }
+    return KnownWakes{tid};
+}
 
 constexpr int most_tries = 200; // a millisecond each
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
 
-#include "affinityctl/offline/known_names.hpp"
 #include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/check_report.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/table.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "inventory/pid_stream.hpp"
@@ -15,6 +15,7 @@
 #include "machine/reader.hpp"
 #include "planner/match_check.hpp"
 #include "policy/advice.hpp"
+#include "policy/diagnostic.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "policy/settings.hpp"
@@ -22,11 +23,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +43,148 @@
 namespace affinityctl {
 
 namespace {
+
+using Findings = std::vector<affinityd::policy::Diagnostic>;
+
+/// What the policies match now; no value: processes were not read.
+using MatchCounts = std::optional<affinityd::planner::Matches>;
+
+namespace policy = affinityd::policy;
+using policy::Diagnostic;
+using policy::Severity;
+
+struct Counts {
+    std::size_t errors = 0, warnings = 0, notes = 0;
+};
+
+Counts count(const Findings& findings) {
+    const auto of = [&](Severity severity) {
+        return static_cast<std::size_t>(std::ranges::count(findings, severity, &Diagnostic::severity));
+    };
+    return {of(Severity::error), of(Severity::warning), of(Severity::note)};
+}
+
+/// Red, magenta and cyan, as compilers use them, around the word for the severity.
+std::string colored(std::string text, Severity severity) {
+    const auto word = std::string(to_string(severity)) + ":";
+    const char* code = severity == Severity::error     ? "\033[1;31m"
+                       : severity == Severity::warning ? "\033[1;35m"
+                                                       : "\033[1;36m";
+    const auto at = text.find(": " + word);
+    return at == std::string::npos ? text : text.replace(at + 2, word.size(), code + word + "\033[0m");
+}
+
+std::string several(std::size_t number, const std::string& what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+std::size_t count_errors(const Findings& findings) { return count(findings).errors; }
+
+/// What `check --json` prints.
+std::string check_json(const policy::ReadResult& result, const Findings& findings,
+                       const MatchCounts& matches) {
+    auto list = nlohmann::json::array();
+    for (const auto& d : findings)
+        list.push_back({{"severity", to_string(d.severity)},
+                        {"file", d.at.file},
+                        {"line", d.at.line},
+                        {"column", d.at.column},
+                        {"length", d.length},
+                        {"message", d.message},
+                        {"hint", d.hint}});
+    auto names = nlohmann::json::array();
+    for (const auto& policy : result.set.policies)
+        names.push_back(policy.name);
+    auto overrides = nlohmann::json::array();
+    for (const auto& o : result.set.overrides)
+        overrides.push_back({{"name", o.name}, {"path", o.path}, {"by", o.by}, {"masked", o.masked}});
+    nlohmann::json matched = nullptr;
+    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
+        matched[result.set.policies[at].name] = matches->processes[at];
+    const auto counts = count(findings);
+    const nlohmann::json document{{"ok", counts.errors == 0},    {"errors", counts.errors},
+                                  {"warnings", counts.warnings}, {"notes", counts.notes},
+                                  {"policies", names},           {"overrides", overrides},
+                                  {"processes", matched},        {"diagnostics", list}};
+    return dump(document, 2) + "\n";
+}
+
+/// The same for a person: what overrides what, each finding with its source line, what is matched now, then
+/// how many findings there are.
+std::string check_text(const policy::ReadResult& result, const Findings& findings, const MatchCounts& matches,
+                       bool color) {
+    std::string text;
+    for (const auto& o : result.set.overrides)
+        text += printable(o.by) + ": " + (o.masked ? "masks " : "overrides ") + printable(o.path) + "\n";
+    for (const auto& d : findings) {
+        auto line = policy::to_string(d, true);
+        text += (color ? colored(std::move(line), d.severity) : line) + "\n";
+    }
+    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
+        if (const auto number = matches->processes[at]; number > 0)
+            text += result.set.policies[at].name + ": " + std::to_string(number) +
+                    (number == 1 ? " process matches now\n" : " processes match now\n");
+    const auto counts = count(findings);
+    const auto policies = result.set.policies.size();
+    return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
+           several(counts.notes, "note") + "; " + std::to_string(policies) +
+           (policies == 1 ? " policy" : " policies") + " without errors\n";
+}
+
+namespace fs = std::filesystem;
+
+constexpr std::array unit_folders{"/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/system",
+                                  "/etc/systemd/system"};
+
+/// The last assignment of a file counts; an empty one takes back those before it.
+void read_affinity(const fs::path& file, std::string& value) {
+    constexpr std::string_view key = "CPUAffinity=";
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with(key)) value = line.substr(key.size());
+}
+
+/// CPUAffinity= of a unit's files on this machine; "": it has none.
+std::string unit_affinity(const std::string& unit) {
+    std::vector<std::string> names{unit};
+    if (const auto at = unit.find('@'), dot = unit.rfind('.'); at < dot && dot != std::string::npos)
+        names.insert(names.begin(), unit.substr(0, at + 1) + unit.substr(dot));
+    std::string value;
+    for (const auto& name : names)
+        for (const char* folder : unit_folders)
+            read_affinity(fs::path(folder) / name, value);
+    for (const auto& name : names)
+        for (const char* folder : unit_folders) {
+            std::error_code code;
+            std::set<fs::path> files;
+            for (fs::directory_iterator at(fs::path(folder) / (name + ".d"), code);
+                 !code && at != fs::directory_iterator(); at.increment(code))
+                if (at->path().extension() == ".conf") files.insert(at->path());
+            for (const auto& file : files)
+                read_affinity(file, value);
+        }
+    return value;
+}
+
+/// Units that the machine has files of, and the users of etc/passwd. A recording has neither.
+affinityd::planner::KnownNames read_known_names(const affinityd::host::Root& root) {
+    affinityd::planner::KnownNames names;
+    const auto passwd = root.etc().text("passwd").value_or("");
+    for (std::string_view rest = passwd; !rest.empty();) {
+        const auto line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        if (const auto colon = line.find(':'); colon != std::string_view::npos && colon > 0)
+            names.users.emplace_back(line.substr(0, colon));
+    }
+    if (!root.is_live()) return names;
+    for (const char* folder : unit_folders) {
+        std::error_code code;
+        for (fs::directory_iterator at(folder, code); !code && at != fs::directory_iterator();
+             at.increment(code))
+            names.units.push_back(at->path().filename().string());
+    }
+    return names;
+}
 
 using affinityd::Result;
 namespace policy = affinityd::policy;

@@ -4,7 +4,7 @@
 #include "affinity-ttcp/models/emulation.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/views/table.hpp"
 #include "base/clock.hpp"
 #include "experiments/frame/quiet.hpp"

@@ -2,8 +2,7 @@
 // affinityctl irqs: the interrupt table and what each line is for.
 #include "affinityctl/offline/machine_irqs.hpp"
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/in_range.hpp"
-#include "affinityctl/verbs/interval.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/irq_table.hpp"
 #include "affinityctl/views/json_text.hpp"

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl locality: who reads where the kernel takes packets in.
+#include "affinityctl/views/locality.hpp"
+
 #include "affinityctl/daemon/progress_line.hpp"
 #include "affinityctl/kernel/few_capabilities.hpp"
 #include "affinityctl/locality/listeners.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/locality/json.hpp"
-#include "affinityctl/views/locality/picture.hpp"
-#include "affinityctl/views/locality/text.hpp"
 #include "inventory/name_space.hpp"
 #include "locality/arrivals.hpp"
 #include "locality/figures.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl measure: a run by the daemon now, or an experiment by this program.
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/measure_cache.hpp"
-#include "affinityctl/verbs/measure_latency.hpp"
-#include "affinityctl/verbs/measure_models.hpp"
-#include "affinityctl/verbs/measure_sharing.hpp"
-#include "affinityctl/verbs/measure_smt.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/measure_cache.hpp"
-
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
-#include "affinityctl/verbs/in_range.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
-#include "affinityctl/views/experiments/cache_picture.hpp"
+#include "affinityctl/verbs/option_values.hpp"
+#include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/experiments/cache_view.hpp"
 #include "experiments/cache/polluter.hpp"
 #include "experiments/cache/times.hpp"

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/measure_latency.hpp"
-
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/picture.hpp"
-#include "affinityctl/views/experiments/latency_json.hpp"
-#include "affinityctl/views/experiments/latency_picture.hpp"
-#include "affinityctl/views/experiments/latency_text.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/views/experiments/latency_view.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "base/counted.hpp"
 #include "experiments/latency/pairs.hpp"

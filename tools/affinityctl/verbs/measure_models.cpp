@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/measure_models.hpp"
-
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
-#include "affinityctl/verbs/in_range.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"
 #include "base/clock.hpp"

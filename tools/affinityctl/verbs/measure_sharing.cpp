@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/measure_sharing.hpp"
-
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
+#include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/experiments/sharing_view.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "experiments/sharing/times.hpp"

@@ -3,26 +3,187 @@
 // installed; with --root, what a daemon that starts on the recorded machine would change. With --cpus: what
 // sits on each CPU then.
 #include "affinityctl/daemon/occupancy.hpp"
-#include "affinityctl/offline/recorded_plan.hpp"
+#include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/plan_table.hpp"
 #include "affinityctl/views/seats_table.hpp"
+#include "affinityctl/views/table.hpp"
+#include "base/counted.hpp"
+#include "base/error.hpp"
 #include "host/root.hpp"
+#include "machine/latency_matrix.hpp"
+#include "planner/redeal.hpp"
+#include "policy/policy.hpp"
+#include "status/json.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace affinityctl {
 
 namespace {
+
+using nlohmann::json;
+namespace planner = affinityd::planner;
+using affinityd::policy::PolicySet;
+
+/// What would change, and where everything under policy would be then.
+struct Outcome {
+    json actions = json::array();
+    json processes = json::array(); ///< as in a status, with policy and threads only
+    json queues = json::array();
+    std::map<std::string, std::size_t> unread; ///< settings that are not recorded, by policy
+};
+
+Outcome outcome_of(StillMachine& still) {
+    Outcome outcome;
+    const auto add = [&](const planner::Action& action) {
+        outcome.actions.push_back(affinityd::status::to_json(action));
+    };
+    for (const auto& process : still.processes()) {
+        json placed = json::array();
+        still.plan(process, [&](const auto& thread, const planner::ThreadPlan& plan) {
+            if (plan.action) add(*plan.action);
+            if (plan.target)
+                placed.push_back(
+                    {{"tid", thread.id.tid}, {"comm", thread.comm}, {"wanted", plan.target->mask.to_list()}});
+        });
+        if (process.policy)
+            outcome.processes.push_back({{"pid", process.scan.id().tid},
+                                         {"policy", still.policies().policies[*process.policy].name},
+                                         {"threads", std::move(placed)}});
+    }
+    for (const auto& target : still.placements().queues) {
+        if (target.rank > 0) continue; // another interface on the same line decides
+        const auto present = still.present(target.subject);
+        if (!present) {
+            ++outcome.unread[target.policy];
+            continue;
+        }
+        if (const auto action = planner::plan_queue(still.planning(), target, *present)) add(*action);
+        json queue = affinityd::status::to_json(target.subject);
+        queue["policy"] = target.policy;
+        queue["wanted"] = target.wanted.to_string();
+        outcome.queues.push_back(std::move(queue));
+    }
+    return outcome;
+}
+
+/// Processes of which the recording does not say whether a policy wants them, by policy and condition.
+std::map<std::pair<std::string, std::string>, std::size_t> undecided(const StillMachine& still) {
+    std::map<std::pair<std::string, std::string>, std::size_t> counts;
+    for (const auto& process : still.processes())
+        for (const auto& verdict : still.consider(process))
+            if (!verdict.matched && !still.is_recorded(process, verdict.field))
+                ++counts[{still.policies().policies[verdict.policy].name, verdict.field}];
+    return counts;
+}
+
+/// Notes on all that is not known from files alone.
+json notes_of(const StillMachine& still, const Outcome& outcome) {
+    json notes = json::array();
+    const auto add = [&](const std::string& policy, const std::string& message) {
+        json note{{"policy", policy}, {"message", message}};
+        if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    };
+    for (const auto& part : still.missing_parts())
+        add("", "not recorded, and nothing is planned for them: " + part);
+    for (const auto& [key, count] : undecided(still))
+        add(key.first,
+            fmt::format("{} of {} not recorded: whether it matches is not known", key.second,
+                        affinityd::counted(count, "process", "processes") + (count == 1 ? " is" : " are")));
+    for (const auto& [policy, count] : outcome.unread)
+        add(policy, affinityd::counted(count, "setting") + " of its interrupts and queues" +
+                        (count == 1 ? " is" : " are") +
+                        " not recorded: whether they would change is not known");
+    for (const auto& process : still.processes())
+        if (process.policy && needs_sockets(still.policies().policies[*process.policy]))
+            add(still.policies().policies[*process.policy].name,
+                "nics: auto: which interfaces serve its processes is known once they run under it; "
+                "interrupts and lanes are left out here");
+    return notes;
+}
+
+json policies_of(const planner::Placements& placements) {
+    json policies = json::array();
+    for (const auto& resolved : placements.policies)
+        policies.push_back({{"name", resolved.policy->name},
+                            {"affinity", to_string(resolved.policy->model)},
+                            {"cpus", resolved.allowed.to_list()}});
+    return policies;
+}
+
+/// What a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
+/// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
+/// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
+affinityd::Result<json> plan_recording(const PolicySet& policies, const std::string& folder,
+                                       affinityd::machine::KnownLatencies latencies) {
+    auto read = StillMachine::read(policies, folder, std::move(latencies));
+    if (!read) return std::unexpected(read.error());
+    auto& still = **read;
+    json problems = json::array();
+    for (const auto& problem : still.placements().problems)
+        problems.push_back(affinityd::status::to_json(problem));
+    auto outcome = outcome_of(still);
+    auto notes = notes_of(still, outcome);
+    planner::Redeal redeal(still.placements(), still.assignments());
+    redeal.measure([] { return false; });
+    return json{{"actions", std::move(outcome.actions)},
+                {"problems", std::move(problems)},
+                {"notes", std::move(notes)},
+                {"policies", policies_of(still.placements())},
+                {"processes", std::move(outcome.processes)},
+                {"queues", std::move(outcome.queues)},
+                {"balance", affinityd::status::to_json(redeal.goodness())}};
+}
+
+using nlohmann::json;
+
+std::string subject_text(const json& action) {
+    const auto kind = text_of(action, "kind");
+    if (kind == "task") return "task " + text_of(action, "tid") + " (" + text_of(action, "comm") + ")";
+    if (kind == "irq") return "IRQ " + text_of(action, "irq") + " (" + text_of(action, "label") + ")";
+    return text_of(action, "nic") + " " + text_of(action, "queue");
+}
+
+/// How well tasks are placed, and what cannot be carried out: a line each.
+std::string plan_remarks(const json& plan) {
+    std::string text;
+    if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
+    for (const auto& note : plan.value("notes", json::array()))
+        text +=
+            fmt::format("note: {}{}\n",
+                        note.value("policy", "").empty() ? "" : "policy " + text_of(note, "policy") + ": ",
+                        text_of(note, "message"));
+    for (const auto& problem : plan.value("problems", json::array()))
+        text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
+                            printable(text_of(problem, "subject")), text_of(problem, "message"));
+    return text;
+}
+
+/// The daemon's GetPlan, or the plan for a recorded machine, for a person.
+std::string plan_text(const json& plan, bool color) {
+    Table table({"WHAT", "FROM", "TO", "WHY"});
+    for (const auto& action : plan.value("actions", json::array()))
+        table.add({subject_text(action), text_of(action, "from"), text_of(action, "to"),
+                   text_of(action, "reason")});
+    const bool is_all_known = plan.value("notes", json::array()).empty();
+    const auto text = !table.empty() ? table.to_string(color)
+                      : is_all_known ? "nothing to do: everything is where it should be\n"
+                                     : std::string("nothing would change, as far as this is known\n");
+    return text + plan_remarks(plan);
+}
 
 struct PlanOptions {
     std::vector<std::string> paths;

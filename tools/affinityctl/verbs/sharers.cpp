@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl sharers: which threads of a program wake each other.
+#include "affinityctl/views/sharers.hpp"
+
 #include "affinityctl/daemon/progress_line.hpp"
 #include "affinityctl/kernel/few_capabilities.hpp"
 #include "affinityctl/sharers/report.hpp"
@@ -10,9 +12,6 @@
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/sharers/json.hpp"
-#include "affinityctl/views/sharers/picture.hpp"
-#include "affinityctl/views/sharers/text.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"

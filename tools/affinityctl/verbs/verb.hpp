@@ -28,4 +28,11 @@ void add_history(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
 void add_sharers(CLI::App& app, Globals& globals, int& status);
 
+/// Subcommands of `measure`: experiments.
+void add_measure_models(CLI::App& measure, Globals& globals, int& status);
+void add_measure_latency(CLI::App& measure, Globals& globals, int& status);
+void add_measure_sharing(CLI::App& measure, Globals& globals, int& status);
+void add_measure_smt(CLI::App& measure, Globals& globals, int& status);
+void add_measure_cache(CLI::App& measure, Globals& globals, int& status);
+
 } // namespace affinityctl

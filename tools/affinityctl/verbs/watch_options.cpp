@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/watch_options.hpp"
 
-#include "affinityctl/verbs/not_empty.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "base/duration.hpp"
 

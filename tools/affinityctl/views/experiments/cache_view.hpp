@@ -27,4 +27,8 @@ struct CacheView {
 /// What affinityctl(1) documents for `measure cache --json`, and what the history keeps.
 [[nodiscard]] nlohmann::json cache_json(const CacheView& view, const MeasuredOn& on);
 
+/// A curve for each place, one panel for each quantum, as an SVG document: how much longer a quantum takes,
+/// by working set. Curves are told apart by marks and labels, not only by colour.
+[[nodiscard]] std::string cache_svg(const CacheView& view, const MeasuredOn& on);
+
 } // namespace affinityctl

@@ -2,14 +2,35 @@
 #pragma once
 
 #include "affinityctl/views/topology/machine_load.hpp"
+#include "affinityctl/views/topology/machine_view.hpp"
 #include "affinityctl/views/topology/part_names.hpp"
 #include "affinityctl/views/topology/picture_layout.hpp"
-#include "affinityctl/views/topology/picture_look.hpp"
 
 #include <string>
 #include <utility>
 
 namespace affinityctl {
+
+/// How each kind of box is drawn.
+struct Look {
+    const char* fill;
+    const char* stroke;
+    double radius, line;
+};
+[[nodiscard]] Look look_of(Part::Kind kind);
+
+/// How what hangs below a box is drawn.
+struct PillLook {
+    const char *fill, *stroke, *ink, *faint;
+    double radius;
+};
+[[nodiscard]] PillLook look_of(Hanging::Kind kind);
+
+/// The colour of a policy by its place among the tenants.
+[[nodiscard]] const char* color_of(std::size_t tenant);
+
+/// The id of a part's element: "llc-0", "cpu-17".
+[[nodiscard]] std::string id_of(const affinityd::topology::Topology& topology, const Part& part);
 
 /// Draws the boxes of a machine that are laid out already.
 class Boxes {

@@ -1,20 +1,165 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/values/counted.hpp"
+#include "affinityctl/values/occupancy.hpp"
 #include "affinityctl/views/table.hpp"
-#include "affinityctl/views/topology/alike_cores.hpp"
 #include "affinityctl/views/topology/cpu_list.hpp"
-#include "affinityctl/views/topology/facts.hpp"
 #include "affinityctl/views/topology/part_names.hpp"
 #include "affinityctl/views/topology/part_search.hpp"
 #include "affinityctl/views/topology/text.hpp"
+#include "topology/topology.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityctl {
 
 namespace {
+
+using affinityd::CpuSet;
+using affinityd::topology::Topology;
+
+std::string distances(const Topology& topology) {
+    const auto& nodes = topology.nodes;
+    if (nodes.size() < 2 ||
+        std::ranges::any_of(nodes, [](const auto& node) { return node.distance.empty(); }))
+        return {};
+    constexpr std::size_t most = 64; // a wider table helps nobody
+    if (nodes.size() > most) {
+        unsigned farthest = 0;
+        for (const auto& node : nodes)
+            farthest = std::max(farthest, std::ranges::max(node.distance));
+        return fmt::format("node distances: {} at most, between {}\n", farthest,
+                           counted(nodes.size(), "node"));
+    }
+    std::string text = "node distances:\n     ";
+    for (const auto& node : nodes)
+        text += fmt::format("{:>5}", node.id);
+    for (const auto& node : nodes) {
+        text += fmt::format("\n{:>5}", node.id);
+        for (const unsigned distance : node.distance)
+            text += fmt::format("{:>5}", distance);
+    }
+    return text + "\n";
+}
+
+/// What has no place in a tree: offline and isolated CPUs, kinds of cores, distances between nodes. One line
+/// each.
+std::string facts_text(const Topology& topology) {
+    std::string text;
+    const std::pair<const char*, const CpuSet*> sets[] = {
+        {"offline", &topology.offline}, {"isolated", &topology.isolated}, {"nohz_full", &topology.nohz_full}};
+    for (const auto& [name, cpus] : sets)
+        if (!cpus->empty()) text += fmt::format("{}: CPUs {}\n", name, short_list(*cpus));
+    if (topology.housekeeping != topology.online)
+        text += fmt::format("housekeeping: CPUs {}\n", short_list(topology.housekeeping));
+    for (const auto& kind : topology.kinds)
+        text += fmt::format("{} cores: CPUs {}\n", kind.name, short_list(kind.cpus));
+    return text + distances(topology);
+}
+
+/// What each policy holds, one line each; "" if there is none.
+std::string tenants_text(const Occupancy& occupancy, bool color) {
+    std::string text;
+    if (!occupancy.tenants.empty())
+        text += "\n" + bold("Who is where, " + printable(occupancy.source), color) + ":\n";
+    for (const auto& tenant : occupancy.tenants)
+        text += fmt::format("  {} (affinity {}{}): CPUs {}{}\n", printable(tenant.policy),
+                            printable(tenant.model), tenant.exclusive ? ", exclusive" : "",
+                            tenant.cpus.empty() ? "-" : short_list(tenant.cpus),
+                            tenant.summary.empty() ? "" : "; " + printable(tenant.summary));
+    for (const auto& remark : occupancy.remarks)
+        text += "  note: " + printable(remark) + "\n";
+    return text;
+}
+
+using affinityd::topology::Part;
+
+/// A core with caches of its own and CPUs that differ in nothing but their numbers.
+struct PlainCore {
+    std::string caches; ///< "L2 1 MiB + L1d 32 KiB"
+    std::string kind;   ///< "performance"; "" where all cores are alike
+    std::string marks;  ///< "isolated"; of each of its CPUs
+    std::size_t number = 0;
+    std::vector<unsigned> cpus;
+};
+
+using affinityd::CpuSet;
+using affinityd::topology::Topology;
+using Kind = Part::Kind;
+
+/// Adds the CPUs of a core to what is known of it; false if they differ in more than their numbers.
+bool add_cpus(PlainCore& plain, const Part& core, const Topology& topology) {
+    for (const auto& inner : core.parts) {
+        if (inner.kind != Kind::cpu) return false;
+        const unsigned cpu = inner.cpus.first();
+        auto marks = fmt::format("{}", fmt::join(boot_marks(topology, cpu), ", "));
+        if (!plain.cpus.empty() && marks != plain.marks) return false;
+        plain.marks = std::move(marks);
+        plain.cpus.push_back(cpu);
+    }
+    return true;
+}
+
+std::optional<PlainCore> plain_core(const Part& top, const PartNames& names, const Topology& topology,
+                                    const std::function<bool(const Part&)>& is_bare) {
+    PlainCore plain;
+    const Part* part = &top;
+    for (; part->kind != Kind::core && is_bare(*part); part = &part->parts[0]) {
+        // Caches from the third level on have numbers of their own.
+        const bool is_private = part->kind == Kind::cache && topology.caches[part->index].level < 3 &&
+                                part->parts.size() == 1 && part->parts[0].cpus == part->cpus;
+        if (!is_private) return std::nullopt;
+        plain.caches += (plain.caches.empty() ? "" : " + ") + names.of(*part);
+    }
+    if (!is_bare(*part) || !add_cpus(plain, *part, topology)) return std::nullopt;
+    plain.kind = names.kind_of(*part);
+    plain.number = part->index;
+    return plain;
+}
+
+bool are_alike(const PlainCore& a, const PlainCore& b) {
+    return a.caches == b.caches && a.kind == b.kind && a.marks == b.marks && a.cpus.size() == b.cpus.size();
+}
+
+/// The cores at the front of `parts`, from the position `from` on, that have all but their numbers in common.
+/// `is_bare` says whether a part has nothing to show but itself.
+std::vector<PlainCore> alike_cores(const std::vector<Part>& parts, std::size_t from, const PartNames& names,
+                                   const Topology& topology,
+                                   const std::function<bool(const Part&)>& is_bare) {
+    std::vector<PlainCore> alike;
+    for (; from < parts.size(); ++from) {
+        auto core = plain_core(parts[from], names, topology, is_bare);
+        if (!core || (!alike.empty() && !are_alike(alike[0], *core))) break;
+        alike.push_back(std::move(*core));
+    }
+    return alike;
+}
+
+/// "L2 1 MiB + L1d 32 KiB + cores 0-7, 8 alike: CPUs 0-7 + 8-15": the first CPU of each core, then the
+/// second.
+std::string alike_text(const std::vector<PlainCore>& cores) {
+    CpuSet numbers;
+    std::vector<CpuSet> threads(cores[0].cpus.size());
+    for (const auto& core : cores) {
+        numbers.insert(static_cast<unsigned>(core.number));
+        for (std::size_t i = 0; i < core.cpus.size(); ++i)
+            threads[i].insert(core.cpus[i]);
+    }
+    std::string text = cores[0].caches + (cores[0].caches.empty() ? "" : " + ") + "cores " +
+                       short_list(numbers) + (cores[0].kind.empty() ? "" : " (" + cores[0].kind + ")") +
+                       fmt::format(", {} alike: CPUs ", cores.size());
+    for (std::size_t i = 0; i < threads.size(); ++i)
+        text += (i == 0 ? "" : " + ") + short_list(threads[i]);
+    return text;
+}
 
 using affinityd::CpuSet;
 using Kind = Part::Kind;

@@ -1,15 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/locality/report.hpp"
 #include "affinityctl/views/page.hpp"
 #include "locality/nearness.hpp"
 #include "locality/shares.hpp"
 
-#include <cstddef>
 #include <string>
+#include <cstddef>
 #include <vector>
+#include <nlohmann/json.hpp>
 
 namespace affinityctl {
+
+/// The heat map as an SVG document, with the figures of all processes and the sentence that says what to do.
+[[nodiscard]] std::string locality_svg(const LocalityReport& report,
+                                       const affinityd::locality::Nearness& near);
+
+/// The document of `locality --json`, documented in affinityctl(1): figures, and all raw counts.
+[[nodiscard]] nlohmann::json locality_json(const LocalityReport& report);
+
+/// "52%", "-" where there is nothing to be a part of.
+[[nodiscard]] std::string percent_of(double share, bool is_any);
+/// "10.0 s: 12,345 reads by 2 processes (policy nginx)"
+[[nodiscard]] std::string headline_of(const LocalityReport& report);
+/// One sentence that says what to do.
+[[nodiscard]] std::string closing_of(const LocalityReport& report);
+/// Remarks on how it was counted: lost, left out, without UDP.
+[[nodiscard]] std::vector<std::string> remarks_of(const LocalityReport& report);
 
 /// Where packets arrive (rows) against where they are read (columns), folded until it fits: into CPUs, cores,
 /// LLC groups or nodes. Rows and columns are the same groups, those without packets left out.
@@ -32,5 +50,10 @@ struct HeatMap {
 /// page; width 0 counts as 80 columns.
 [[nodiscard]] std::string heat_text(const affinityd::locality::ReadMatrix& matrix,
                                     const affinityd::locality::Nearness& near, const Page& page);
+
+/// One page: the figures of the busiest processes and of all, the heat map, what brings packets to each CPU,
+/// remarks, and one sentence that says what to do.
+[[nodiscard]] std::string locality_text(const LocalityReport& report,
+                                        const affinityd::locality::Nearness& near, const Page& page);
 
 } // namespace affinityctl
