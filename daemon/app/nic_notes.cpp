@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/nic_notes.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -35,6 +36,15 @@ std::string nic_note(const World& world, const KnownProcess& process) {
 }
 
 std::string nic_note(const World& world, std::size_t policy, std::size_t processes) {
+    const auto& names = world.policy(policy).nics;
+    const auto is_named = [&](const netdev::Nic& nic) {
+        return std::ranges::any_of(names, [&](const auto& pattern) {
+            return nic.is_called([&](std::string_view name) { return pattern.matches(name); });
+        });
+    };
+    if (!world.policy(policy).nics_auto && !names.empty() &&
+        std::ranges::none_of(world.machine().nics, is_named))
+        return "no interface here is named like its nics: see affinityctl check";
     if (processes == 0 || !world.policy(policy).nics_auto || !acts_as_process(world, policy)) return {};
     return fmt::format("no NIC is known to serve its processes: {}", as_process);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is printed and drawn of an experiment with the affinity models.
-#include "affinityctl/views/models/bars.hpp"
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"

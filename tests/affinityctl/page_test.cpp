@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that fit: no terminal wraps what is shown.
-#include "affinityctl/views/age.hpp"
 #include "affinityctl/views/page.hpp"
 #include "affinityctl/views/table.hpp"
 

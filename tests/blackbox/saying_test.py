@@ -195,6 +195,7 @@ class Warnings(House):
         daemon = self.daemon(nic=nic)
         warning = "no interface here is named"
         self.assertEqual(1, daemon.text().count(warning), daemon.text())
+        self.assertIn("no interface here is named like its nics", daemon.ctl("status").out)
         for _ in range(2):
             self.assertNotIn(warning, daemon.ctl("reload").text)
         daemon.write("other", nic | {"nics": ["neither-this"]})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/cache/base_vector.hpp"
+#include "experiments/cache/places.hpp"
 #include "experiments/cache/polluter.hpp"
 #include "experiments/cache/reading.hpp"
-#include "experiments/cache/told_sizes.hpp"
 #include "experiments/frame/supervision.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"

@@ -5,7 +5,7 @@
 #include "experiments/frame/quiet.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "experiments/frame/supervision.hpp"
-#include "experiments/frame/time_words.hpp"
+#include "experiments/frame/timings.hpp"
 #include "host/scheduler.hpp"
 
 #include <csignal>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // As root this makes namespaces of its own; other users check that the refusal is reported.
-#include "affinity-ttcp/models/gate.hpp"
+#include "affinity-ttcp/models/round.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinity-ttcp/testbed/link_setup.hpp"

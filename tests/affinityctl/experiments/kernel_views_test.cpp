@@ -3,7 +3,6 @@
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/experiments/sharing_view.hpp"
 #include "affinityctl/views/experiments/smt_view.hpp"
-#include "affinityctl/views/experiments/time_bars.hpp"
 
 #include <cmath>
 #include <sstream>

@@ -12,7 +12,6 @@
 #include "affinity-ttcp/engine/socket.hpp"
 #include "affinity-ttcp/engine/usage.hpp"
 #include "affinity-ttcp/engine/worker.hpp"
-#include "affinity-ttcp/models/gate.hpp"
 #include "affinity-ttcp/models/priced_sample.hpp"
 #include "affinity-ttcp/testbed/testbed.hpp"
 #include "base/clock.hpp"
@@ -20,6 +19,7 @@
 #include "host/root.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <expected>
@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ class Streams {
     [[nodiscard]] std::expected<void, RoundFault> wait_until_connected(Gate& gate, double until);
     /// After the gate was opened. In the order in which they end, so that the first fault gives the reason.
     [[nodiscard]] std::expected<Ends, RoundFault> collect(double until);
-    /// Of all connections together, once collected; empty but with Work::answer.
+    /// All connections together, once collected; empty but with Work::answer.
     [[nodiscard]] LatencyCounts latencies() const;
 
   private:
@@ -369,6 +370,34 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     auto round = measure_round(root, testbed, setup, model);
     if (!round) return std::unexpected(explained(std::move(round.error()), testbed));
     return round;
+}
+
+Result<Gate> Gate::make() {
+    std::array<int, 2> bell{}, barrier{};
+    if (::pipe2(bell.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail("cannot make a pipe", {}, errno);
+    host::Fd arrivals(bell[0]), ringer(bell[1]);
+    if (::pipe2(barrier.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
+    return Gate(std::move(arrivals), std::move(ringer), host::Fd(barrier[0]), host::Fd(barrier[1]));
+}
+
+void Gate::arrive() {
+    holder_.reset(); // which would hold the gate shut for the others
+    const char byte = 0;
+    while (::write(bell_.get(), &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
+void Gate::wait() {
+    arrive();
+    char byte = 0;
+    while (::read(barrier_.get(), &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
+std::size_t Gate::count_arrivals() {
+    std::array<char, 256> bytes{};
+    const auto got = ::read(arrivals_.get(), bytes.data(), bytes.size());
+    return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
 } // namespace affinityd::ttcp

@@ -5,9 +5,18 @@
 #include "affinity-ttcp/models/round.hpp"
 
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::ttcp {
+
+/// The name that the hypervisor gives itself ("KVMKVMKVM", "TCGTCGTCGTCG"): CPUID leaf 0x40000000. "" without
+/// one, or where no instruction reveals it (architectures other than x86).
+[[nodiscard]] std::string hypervisor();
+
+/// A warning for people where the CPU is emulated by translating its instructions (QEMU's TCG); else "".
+[[nodiscard]] std::string_view emulation_note(std::string_view hypervisor);
 
 struct ModelsSetup {
     std::vector<LoadPoint> points{LoadPoint{}};

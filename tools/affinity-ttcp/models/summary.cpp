@@ -19,7 +19,7 @@ namespace {
 using measure::CpuReport;
 using measure::LineReport;
 
-/// What each CPU did, and how many interrupts it took of each line, over all rounds.
+/// Activity of each CPU, and how many interrupts it took of each line, over all rounds.
 std::vector<CpuReport> cpus_of(const ModelResult& result) {
     std::vector<CpuReport> sums;
     for (const auto& sample : result.samples)

@@ -46,7 +46,7 @@ namespace {
 
 using Findings = std::vector<affinityd::policy::Diagnostic>;
 
-/// What the policies match now; no value: processes were not read.
+/// Processes that the policies match now; no value: processes were not read.
 using MatchCounts = std::optional<affinityd::planner::Matches>;
 
 namespace policy = affinityd::policy;
@@ -80,7 +80,7 @@ std::string several(std::size_t number, const std::string& what) {
 
 std::size_t count_errors(const Findings& findings) { return count(findings).errors; }
 
-/// What `check --json` prints.
+/// The document that `check --json` prints.
 std::string check_json(const policy::ReadResult& result, const Findings& findings,
                        const MatchCounts& matches) {
     auto list = nlohmann::json::array();
@@ -196,7 +196,7 @@ struct CheckOptions {
     bool strict = false;
 };
 
-/// What the policies match now; no value on a recording without processes.
+/// Processes that the policies match now; no value on a recording without processes.
 std::optional<Matches> on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
     namespace inventory = affinityd::inventory;
     inventory::FactSources sources(root, inventory::ask_name_service);

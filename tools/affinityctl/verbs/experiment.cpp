@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/experiment.hpp"
 
-#include "affinity-ttcp/models/emulation.hpp"
+#include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "experiments/frame/quiet.hpp"
 #include "experiments/frame/refusal.hpp"
-#include "experiments/frame/time_words.hpp"
+#include "experiments/frame/timings.hpp"
 #include "experiments/frame/usable_cpus.hpp"
 #include "policy/cpu_expr.hpp"
 #include "topology/reader.hpp"

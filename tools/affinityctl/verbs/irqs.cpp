@@ -4,7 +4,7 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/irq_table.hpp"
+#include "affinityctl/views/irq_counts.hpp"
 #include "affinityctl/views/json_text.hpp"
 
 #include <CLI/CLI.hpp>

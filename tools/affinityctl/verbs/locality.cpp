@@ -3,7 +3,6 @@
 #include "affinityctl/views/locality.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
-#include "affinityctl/kernel/few_capabilities.hpp"
 #include "affinityctl/locality/listeners.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"

@@ -4,9 +4,9 @@
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/experiments/cache_view.hpp"
+#include "experiments/cache/places.hpp"
 #include "experiments/cache/polluter.hpp"
 #include "experiments/cache/times.hpp"
-#include "experiments/cache/told_sizes.hpp"
 #include "experiments/frame/refusal.hpp"
 
 #include <CLI/CLI.hpp>

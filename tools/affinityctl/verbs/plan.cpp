@@ -38,7 +38,7 @@ using nlohmann::json;
 namespace planner = affinityd::planner;
 using affinityd::policy::PolicySet;
 
-/// What would change, and where everything under policy would be then.
+/// All that would change, and where everything under policy would be then.
 struct Outcome {
     json actions = json::array();
     json processes = json::array(); ///< as in a status, with policy and threads only
@@ -124,7 +124,7 @@ json policies_of(const planner::Placements& placements) {
     return policies;
 }
 
-/// What a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
+/// All that a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
 /// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
 /// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
 affinityd::Result<json> plan_recording(const PolicySet& policies, const std::string& folder,

@@ -3,7 +3,6 @@
 #include "affinityctl/views/sharers.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
-#include "affinityctl/kernel/few_capabilities.hpp"
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"

@@ -5,12 +5,10 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/age.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/page.hpp"
 #include "affinityctl/views/policy_table.hpp"
-#include "affinityctl/views/queue_counts.hpp"
-#include "affinityctl/views/queue_words.hpp"
+#include "affinityctl/views/queues.hpp"
 #include "affinityctl/views/status/findings.hpp"
 #include "affinityctl/views/table.hpp"
 #include "base/escape.hpp"
@@ -45,7 +43,7 @@ namespace affinityctl {
 
 namespace {
 
-/// What is wanted of a status.
+/// Parts of a status that are wanted.
 struct StatusView {
     bool details = false;      ///< threads, queues and costs one by one
     bool out_of_place = false; ///< of threads and queues only those that should be elsewhere
@@ -83,7 +81,7 @@ std::string local_of(const json& policy) {
     return core.is_number() ? fmt::format("{:.0f} %", 100 * core.get<double>()) : "-";
 }
 
-/// What a gigabyte costs now, against what it cost under the policy before.
+/// The cost of a gigabyte now, against what it cost under the policy before.
 std::string gain_of(const json& status, const std::string& policy) {
     for (const auto& cost : list(status, "costs")) {
         if (text(cost, "policy") != policy) continue;
@@ -106,7 +104,9 @@ std::string policy_rows(const json& status, const Page& page) {
         const auto name = text_of(policy, "name");
         const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
         table.add(
-            {name, model_of(policy), text_of(policy, "cpus"), cell(joined(list(policy, "nics"), ",")),
+            {name, model_of(policy), text_of(policy, "cpus"),
+             cell(joined(list(policy, "nics"), ",")) +
+                 (text(policy, "note").starts_with("no interface ") ? " (!)" : ""),
              text_of(policy, "processes") + (text(policy, "note").starts_with("no process ") ? " (!)" : ""),
              part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
              part(held.held, held.wanted), local_of(policy), text_of(policy, "drift_put_right"),
@@ -141,7 +141,7 @@ std::string queue_rows(const json& status, bool out_of_place, const Page& page) 
     return rows_of(table, page);
 }
 
-/// What the traffic of each policy has cost since its policies were loaded, and in the period before.
+/// The cost of the traffic of each policy since its policies were loaded, and in the period before.
 std::string cost_rows(const json& status, const Page& page) {
     Table table({"POLICY", "MODEL", "NICS", "GB", "CPU S/GB", "SOFTIRQ S/GB", "CPU S/GB BEFORE"});
     for (const auto& cost : list(status, "costs")) {
@@ -309,7 +309,7 @@ std::vector<std::string> steer_notes(const json& policy) {
                         there == 1 ? "is" : "are", there == 1 ? "its" : "their")};
 }
 
-/// Of a policy whose threads may put themselves into slots: how many have; "" of any other.
+/// How many threads of a policy have put themselves into slots; "" where none may.
 std::string joined_note(const json& policy) {
     const auto joined = member(policy, "joined");
     if (!joined.is_object()) return {};

@@ -128,7 +128,7 @@ std::string source_of(const std::vector<std::string>& policies) {
     return text + " would have it";
 }
 
-/// What policies would occupy on a machine, without a daemon: their CPUs, the slots for their tasks, and
+/// All that policies would occupy on a machine, without a daemon: their CPUs, the slots for their tasks, and
 /// where the interrupts of their interfaces would go. The tasks that exist are not read. Faults of the files
 /// are added to `faults`.
 Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affinityd::host::Root& root,

@@ -4,7 +4,7 @@
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/history_points.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/queue_words.hpp"
+#include "affinityctl/views/queues.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>

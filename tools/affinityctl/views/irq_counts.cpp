@@ -2,6 +2,7 @@
 #include "affinityctl/views/irq_counts.hpp"
 
 #include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/table.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -71,6 +72,17 @@ void add_line(json& into, const MachineIrqs& machine, const Irq& line) {
 
 std::string busiest(const json& line) {
     return line["rate"].is_object() ? busiest_of(line["rate"], "/s") : busiest_of(line["counts"], "");
+}
+
+std::string irq_table(const nlohmann::json& lines, bool color) {
+    Table table({"IRQ", "DEVICE", "QUEUE", "KIND", "SOURCE", "REQUESTED", "EFFECTIVE", "LABEL", "COUNT"});
+    for (const auto& line : lines) {
+        const auto kind = line["kind"].is_null() ? std::string("data?") : line["kind"].get<std::string>();
+        table.add({cell(line["irq"]), cell(line["device"]), cell(line["queue"]), kind == "none" ? "-" : kind,
+                   cell(line["source"]), cell(line["requested"]), cell(line["effective"]),
+                   cell(line["label"]), busiest(line)});
+    }
+    return table.to_string(color);
 }
 
 } // namespace affinityctl

@@ -9,6 +9,12 @@
 
 namespace affinityctl {
 
+/// The document of `irqs --json`: one entry for each line and handler, a NIC's or (unless `nics_only`) any.
+[[nodiscard]] nlohmann::json irqs_json(const MachineIrqs& machine, bool nics_only);
+
+/// The same document as a table.
+[[nodiscard]] std::string irq_table(const nlohmann::json& lines, bool color);
+
 /// Adds to a line what `irqs` and `nics` both print of it: requested, effective, hint, writable, chip, count,
 /// counts (since boot, by CPU, without zeroes) and rate (per second and CPU, {"0": 12.5}; null without an
 /// earlier reading).

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/irq_counts.hpp"
-#include "affinityctl/views/irq_table.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "irq/classify.hpp"
 #include "machine/vectors.hpp"

@@ -6,10 +6,10 @@
 #include "locality/nearness.hpp"
 #include "locality/shares.hpp"
 
-#include <string>
 #include <cstddef>
-#include <vector>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace affinityctl {
 

@@ -3,7 +3,7 @@
 
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/queue_counts.hpp"
+#include "affinityctl/views/queues.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/page.hpp"
-#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
 
@@ -86,7 +85,7 @@ std::string sharers_text(const SharersReport& report, const Page& page) {
 
 namespace {
 
-/// What the kernel saw of shared pages; "" where it is not asked to look.
+/// Shared pages that the kernel saw; "" where it is not asked to look.
 std::string pages_remark(const SharersReport& report) {
     if (report.hinting == NumaHinting::off)
         return "Shared memory is seen only where one thread wakes another: NUMA hinting is off here (one "
@@ -137,7 +136,7 @@ std::string index_remark(const SharersReport& report) {
 
 std::string place_words(const std::string& unit) { return unit.empty() ? "in no service" : "in " + unit; }
 
-/// That another program was executed, or the process went elsewhere: the policy means what it is now.
+/// Remarks that another program was executed, or the process went elsewhere: the policy means what it is now.
 std::string change_remark(const WatchedProcess& process) {
     const auto& name = process.former_name;
     const auto& unit = process.former_unit;

@@ -4,9 +4,9 @@
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/views/page.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-#include <nlohmann/json.hpp>
 
 namespace affinityctl {
 
@@ -26,7 +26,7 @@ namespace affinityctl {
 /// What people should know: what was left out, what is not known, what a rule would do here.
 [[nodiscard]] std::vector<std::string> remarks_of(const SharersReport& report);
 
-/// What `sharers` prints: the pairs, the groups, what people should know, and the policy that follows.
+/// All that `sharers` prints: the pairs, the groups, what people should know, and the policy that follows.
 [[nodiscard]] std::string sharers_text(const SharersReport& report, const Page& page);
 
 } // namespace affinityctl

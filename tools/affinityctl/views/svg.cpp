@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/svg.hpp"
 
-#include "affinityctl/views/svg_text.hpp"
+#include "affinityctl/views/page.hpp"
+#include "base/escape.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -41,6 +43,64 @@ void Svg::circle(double x, double y, double radius, std::string_view color) {
 std::string Svg::finish() {
     text_ += "</svg>\n";
     return std::move(text_);
+}
+
+std::string xml_text(std::string_view text) {
+    std::string result;
+    for (const char c : affinityd::escaped_lines(text))
+        switch (c) {
+        case '&':
+            result += "&amp;";
+            break;
+        case '<':
+            result += "&lt;";
+            break;
+        case '>':
+            result += "&gt;";
+            break;
+        case '"':
+            result += "&quot;";
+            break;
+        default:
+            result += c;
+        }
+    return result;
+}
+
+std::string svg_text(double x, double y, double size, std::string_view color, std::string_view text,
+                     std::string_view more) {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\"{}{}>{}</text>\n", x, y,
+                       size, color, more.empty() ? "" : " ", more, xml_text(text));
+}
+
+std::string svg_two_texts(double x, double y, const StyledText& strong, const StyledText& rest) {
+    return fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\"><tspan font-size=\"{}\" fill=\"{}\" font-weight=\"600\">{}</tspan>"
+        "<tspan font-size=\"{}\" fill=\"{}\" dx=\"7\">{}</tspan></text>\n",
+        x, y, strong.size, strong.color, xml_text(strong.text), rest.size, rest.color, xml_text(rest.text));
+}
+
+std::string svg_title(std::string_view text) { return "<title>" + xml_text(text) + "</title>"; }
+
+namespace {
+constexpr double letter_width = 0.6; // of their size: the wide ones of usual sans-serif fonts on average
+} // namespace
+
+std::vector<std::string> note_lines(std::span<const std::string> sentences, double width, double size) {
+    const Page page{.width = static_cast<std::size_t>(width / (letter_width * size))};
+    std::vector<std::string> lines;
+    for (const auto& sentence : sentences) {
+        const auto text = wrapped(sentence, "", page);
+        for (const auto line : affinityd::split(std::string_view(text).substr(0, text.size() - 1), '\n'))
+            lines.emplace_back(line);
+    }
+    return lines;
+}
+
+double draw_notes(Svg& svg, double x, double y, std::span<const std::string> lines, double size) {
+    for (const auto& line : lines)
+        svg.text(x, y += note_leading, line, size);
+    return y;
 }
 
 } // namespace affinityctl

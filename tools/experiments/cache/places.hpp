@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "experiments/cache/places.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "topology/topology.hpp"
 
@@ -64,5 +65,14 @@ inline constexpr std::uint64_t most_footprint = 512U << 20U;
 
 /// "24 KiB", "1.5 MiB", "1 GiB"
 [[nodiscard]] std::string bytes_words(std::uint64_t bytes);
+
+/// Sizes that the C library tells of the caches of this machine, for kernels that tell nothing (virtual
+/// machines often hide what they read it from). Zero is what it does not tell either; otherwise the three
+/// ascend. Its last level may be that of all cores of a socket together. Source: sysconf(3),
+/// _SC_LEVEL1_DCACHE_SIZE and those after it.
+[[nodiscard]] CacheSizes sizes_of_c_library();
+
+/// A remark that `sizes` come from there.
+[[nodiscard]] std::string remark_of_c_library(const CacheSizes& sizes);
 
 } // namespace affinityd::experiments

@@ -2,7 +2,7 @@
 #include "experiments/frame/supervision.hpp"
 
 #include "base/clock.hpp"
-#include "experiments/frame/time_words.hpp"
+#include "experiments/frame/timings.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
 #include "host/stop_signals.hpp"

@@ -5,8 +5,12 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 namespace affinityd::experiments {
+
+/// A time as people say it, when it is an estimate: "under 1 s", "12 s", "3 min", "1 h 20 min".
+[[nodiscard]] std::string time_words(double seconds);
 
 /// How long the same work took, time after time, in seconds: all above zero. The functions below say of such
 /// times what measure/comparison.hpp says of rates.

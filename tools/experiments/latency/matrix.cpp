@@ -84,7 +84,7 @@ constexpr std::uint64_t few_trips = 50;
 /// Whose turn it is, or that it is over. With the flag, the other one waits in vain and is to sleep.
 enum Turn : std::uint32_t { leaders, followers, nobodys, is_late = 4 };
 
-/// What the two threads share; each member on a line of its own.
+/// State that the two threads share; each member on a line of its own.
 struct Table {
     alignas(line_bytes) std::atomic<std::uint32_t> turn{leaders | is_late}; ///< until the leader has come
     /// How often the follower was taken off its CPU, told after each sample: the count of samples, then.
@@ -100,7 +100,7 @@ std::uint64_t switches_of_this_thread() {
     return static_cast<std::uint64_t>(used.ru_nvcsw + used.ru_nivcsw);
 }
 
-/// What a thread does that waits in vain because the other one is off its CPU, on a busy machine. It goes on
+/// A thread may wait in vain because the other one is off its CPU, on a busy machine. It goes on
 /// for longer than the scheduler lets others run, since who sleeps loses its turn; but two CPUs on which as
 /// many programs take turns may keep step, and then the two never meet: at last it sleeps, each time for
 /// another while. Such a sample is taken again.

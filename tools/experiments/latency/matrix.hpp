@@ -30,7 +30,7 @@ struct PingPong {
     unsigned round_trips = 300; ///< in each sample
 };
 
-/// What one pair gave: ns for one way, half a round trip, one for each sample, in the order they were taken.
+/// Figures of one pair: ns for one way, half a round trip, one for each sample, in the order they were taken.
 struct PairSamples {
     std::vector<double> ns;      ///< fewer than asked for if it was stopped, or interrupted all the time
     std::size_t interrupted = 0; ///< samples taken again, because one of the threads had been off its CPU

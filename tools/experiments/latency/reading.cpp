@@ -59,7 +59,7 @@ std::optional<OddCpu> oddity_of(const topology::Latencies& latencies, const Dist
     return found;
 }
 
-/// What stands out of what was measured. Of CPUs, medians are compared, which a few slow pairs do not move;
+/// Outliers among all that was measured. Of CPUs, medians are compared, which a few slow pairs do not move;
 /// of pairs, those that are slower by half, and by more than chance would have it.
 OddOnes find_odd_ones(const topology::Latencies& latencies, const Distances& distances) {
     OddOnes odd;

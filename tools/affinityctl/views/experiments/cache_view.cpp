@@ -3,7 +3,6 @@
 
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
-#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "measure/percent.hpp"

@@ -4,7 +4,6 @@
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "experiments/latency/group_names.hpp"
@@ -188,7 +187,7 @@ json levels_json(const LatencyView& view) {
     return levels;
 }
 
-/// What the topology calls each group, in the order of the levels.
+/// Names that the topology has for each group, in the order of the levels.
 json names_json(const LatencyView& view) {
     CpuSet measured;
     for (const unsigned cpu : view.latencies.cpus())
@@ -278,7 +277,7 @@ void draw_figures(Svg& svg, const LatencyMap& map, double cell) {
                          11, Svg::Anchor::middle);
 }
 
-/// Of every CPU, or where there is no room for that, of some.
+/// Rows of every CPU, or where there is no room for that, of some.
 void draw_numbers(Svg& svg, const LatencyMap& map, double cell) {
     const double letters = std::clamp(cell * 0.55, 6.0, 12.0);
     const auto step = cell >= readable_cell ? 1U : static_cast<unsigned>(std::ceil(24 / cell));

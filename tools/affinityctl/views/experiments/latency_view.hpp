@@ -66,7 +66,8 @@ struct LatencyView {
 /// distances, the findings and what they mean.
 [[nodiscard]] std::string latency_svg(const LatencyView& view);
 
-/// What affinityctl(1) documents for `measure latency --json`: the figures with levels, findings and meaning.
+/// The document of affinityctl(1) for `measure latency --json`: the figures with levels, findings and
+/// meaning.
 [[nodiscard]] nlohmann::json latency_json(const LatencyView& view);
 
 /// The same as the history keeps it, which takes `most` bytes: of a machine so large that all is too long,

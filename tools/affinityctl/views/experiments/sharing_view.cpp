@@ -3,7 +3,6 @@
 
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
-#include "affinityctl/views/experiments/time_bars.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/views/models/work_view.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "measure/comparison.hpp"
 
@@ -9,6 +10,11 @@
 #include <vector>
 
 namespace affinityctl {
+
+/// The curve on a terminal, a bar for each size and model, all on one scale; the longest has `width` columns.
+/// Throughput: '#' up to the low end of the interval and '+' through it. Latency: '#' up to the median and
+/// '+' up to the 99th percentile. "" where no model has an interval.
+[[nodiscard]] std::string bars(const WorkView& view, const std::vector<std::string>& labels, unsigned width);
 
 /// One curve of a panel: an interval at each position, none where nothing is known.
 struct Curve {

@@ -4,7 +4,6 @@
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/picture_style.hpp"
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 
 #include <algorithm>

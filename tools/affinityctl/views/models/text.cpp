@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/models/text.hpp"
 
-#include "affinityctl/views/models/bars.hpp"
+#include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/work_view.hpp"
 #include "affinityctl/views/page.hpp"
 #include "affinityctl/views/table.hpp"
@@ -47,7 +47,7 @@ std::string interrupt_table(const ModelSummary& summary, const std::string& labe
     return fmt::format("\nInterrupts of the NICs, model {}:\n{}", label, table.folded(page, 2));
 }
 
-/// What each CPU did, per model.
+/// Activity of each CPU, per model.
 std::string cpu_table(const PointView& point, const std::vector<std::string>& labels, const Page& page) {
     const auto& summaries = point.models;
     Table table({"MODEL", "CPU", "USER S", "SYSTEM S", "IRQ S", "SOFTIRQ S", "INTERRUPTS"});
@@ -160,7 +160,7 @@ std::string cost_table(const WorkView& view, const std::vector<std::string>& lab
     });
 }
 
-/// What happened in a second.
+/// Events of a second.
 std::string rate_table(const WorkView& view, const std::vector<std::string>& labels, const Page& page) {
     const Row heading{"SWITCHES/S", "MIGRATIONS/S", "RETRANSMITS/S", "INTERRUPTS/S", "IPIS/S", "NET_RX/S"};
     return table_of(view, labels, page, heading, [](const ModelSummary& model, bool) {

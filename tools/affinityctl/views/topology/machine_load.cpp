@@ -2,7 +2,7 @@
 #include "affinityctl/views/topology/machine_load.hpp"
 
 #include "affinityctl/values/counted.hpp"
-#include "affinityctl/views/topology/part_search.hpp"
+#include "affinityctl/views/topology/part_names.hpp"
 
 #include <algorithm>
 

@@ -8,9 +8,27 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityctl {
+
+/// Finds the part of a machine that holds certain CPUs, without a look at all of its thousands.
+class PartSearch {
+  public:
+    /// `machine` must outlive this object and not change.
+    explicit PartSearch(const affinityd::topology::Part& machine);
+    /// The deepest part that holds all of `cpus`, at most as deep as a core; the whole machine if there is
+    /// none, or for the empty set.
+    [[nodiscard]] const affinityd::topology::Part& smallest_holding(const affinityd::CpuSet& cpus) const;
+
+  private:
+    void add(const affinityd::topology::Part& part);
+
+    const affinityd::topology::Part& machine_;
+    std::unordered_map<unsigned, const affinityd::topology::Part*> deepest_; ///< by CPU
+    std::unordered_map<const affinityd::topology::Part*, const affinityd::topology::Part*> outer_;
+};
 
 /// "31.1 GiB", "1 MiB", "32 KiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

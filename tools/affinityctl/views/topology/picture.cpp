@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/topology/picture.hpp"
 
-#include "affinityctl/views/svg_text.hpp"
+#include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/topology/cpu_list.hpp"
 #include "affinityctl/views/topology/machine_load.hpp"
 #include "affinityctl/views/topology/machine_view.hpp"
@@ -19,7 +19,7 @@ namespace affinityctl {
 
 namespace {
 
-/// What the colours and marks of the picture mean, one line each.
+/// Meaning of the colours and marks of the picture, one line each.
 class Legend {
   public:
     /// Draws the lines from the point x, y downwards. The view must outlive this object.

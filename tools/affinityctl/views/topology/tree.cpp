@@ -4,7 +4,6 @@
 #include "affinityctl/views/table.hpp"
 #include "affinityctl/views/topology/cpu_list.hpp"
 #include "affinityctl/views/topology/part_names.hpp"
-#include "affinityctl/views/topology/part_search.hpp"
 #include "affinityctl/views/topology/text.hpp"
 #include "topology/topology.hpp"
 
@@ -50,8 +49,8 @@ std::string distances(const Topology& topology) {
     return text + "\n";
 }
 
-/// What has no place in a tree: offline and isolated CPUs, kinds of cores, distances between nodes. One line
-/// each.
+/// Facts that have no place in a tree: offline and isolated CPUs, kinds of cores, distances between nodes.
+/// One line each.
 std::string facts_text(const Topology& topology) {
     std::string text;
     const std::pair<const char*, const CpuSet*> sets[] = {
@@ -65,7 +64,7 @@ std::string facts_text(const Topology& topology) {
     return text + distances(topology);
 }
 
-/// What each policy holds, one line each; "" if there is none.
+/// Holdings of each policy, one line each; "" if there is none.
 std::string tenants_text(const Occupancy& occupancy, bool color) {
     std::string text;
     if (!occupancy.tenants.empty())

@@ -8,6 +8,11 @@
 
 namespace affinityctl {
 
+/// Why a queue of a daemon's answer is where it is, and with whom it shares its interrupt line.
+[[nodiscard]] std::string queue_why(const nlohmann::json& queue);
+/// "IRQ 45 eth0-rx-0", or the queue's own name.
+[[nodiscard]] std::string queue_name(const nlohmann::json& queue);
+
 /// Queues of interfaces under one policy.
 struct QueueCount {
     std::size_t held = 0; ///< all that belongs to them, interrupts and steering, is in place

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/views/queue_counts.hpp"
+#include "affinityctl/views/queues.hpp"
 
 #include "affinityctl/daemon/members.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/table.hpp"
 
 #include <utility>
 
@@ -36,6 +38,20 @@ std::map<std::string, QueueCount> queues_by_policy(const json& status) {
             counts[policy].held += is_held ? 1 : 0;
         }
     return counts;
+}
+
+using nlohmann::json;
+
+std::string queue_why(const json& queue) {
+    auto why = text_of(queue, queue.contains("note") ? "note" : "reason");
+    if (queue.contains("shared_with"))
+        why += " (shared with " + printable(text_of(queue, "shared_with")) + ")";
+    return why;
+}
+
+std::string queue_name(const json& queue) {
+    return text_of(queue, "kind") == "irq" ? "IRQ " + text_of(queue, "irq") + " " + text_of(queue, "label")
+                                           : text_of(queue, "queue");
 }
 
 } // namespace affinityctl
