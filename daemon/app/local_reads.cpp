@@ -23,18 +23,13 @@ bool LocalReads::step(const OutOfTime& out_of_time) {
     }
     for (auto at = policies_.lower_bound(*next_); at != policies_.end();) {
         renew(at->first, at->second);
-        at = at->second.samples.count() == 0 ? policies_.erase(at) : std::next(at);
+        at = at->second.all == 0 ? policies_.erase(at) : std::next(at);
         if (at == policies_.end() || !out_of_time()) continue;
         next_ = at->first;
         return false;
     }
     next_.reset();
     return true;
-}
-
-void LocalReads::forget() {
-    policies_.clear();
-    next_.reset();
 }
 
 void LocalReads::note(const locality::ReadCounts& found) {
@@ -44,14 +39,19 @@ void LocalReads::note(const locality::ReadCounts& found) {
         auto& seen = policies_[parts_.current->policy(process->policy).name];
         const auto [owner, is_first] = seen.owners.try_emplace(count.pid);
         if (!is_first && owner->second.id != process->id)
-            seen.samples.forget([&](int pid) { return pid == count.pid; });
+            seen.drop([&](int pid) { return pid == count.pid; });
         owner->second = {process->id, process->comm};
-        seen.samples.add({count.pid, count.network_space, count.napi, count.arrival, count.reader},
-                         count.reads);
+        seen.reads[{count.pid, count.network_space, count.napi, count.arrival, count.reader}] += count.reads;
+        seen.all += count.reads;
         seen.is_new = true;
     }
     for (auto& [name, seen] : policies_)
-        seen.samples.fade(most_samples);
+        while (seen.all > most_reads) {
+            seen.all = 0;
+            for (auto& [pair, reads] : seen.reads)
+                seen.all += reads /= 2;
+            std::erase_if(seen.reads, [](const auto& one) { return one.second == 0; });
+        }
 }
 
 /// Without processes that have ended, or left the policy.
@@ -61,10 +61,10 @@ void LocalReads::renew(const std::string& policy, Seen& seen) {
         return process == nullptr || process->id != id ||
                parts_.current->policy(process->policy).name != policy;
     };
-    const auto before = seen.samples.count();
-    seen.samples.forget([&](int pid) { return is_gone(pid, seen.owners.at(pid).id); });
+    const auto before = seen.all;
+    seen.drop([&](int pid) { return is_gone(pid, seen.owners.at(pid).id); });
     std::erase_if(seen.owners, [&](const auto& one) { return is_gone(one.first, one.second.id); });
-    if (!seen.is_new && seen.samples.count() == before) return;
+    if (!seen.is_new && seen.all == before) return;
     seen.is_new = false;
     const auto figures = locality::figures_of(counts_of(seen), *near_, [](int) { return true; }).total;
     seen.figures.reset();
@@ -73,10 +73,25 @@ void LocalReads::renew(const std::string& policy, Seen& seen) {
 }
 
 locality::ReadCounts LocalReads::counts_of(const Seen& seen) {
-    std::map<int, std::string> names;
+    locality::ReadCounts found;
     for (const auto& [pid, owner] : seen.owners)
-        names.emplace(pid, owner.comm);
-    return seen.samples.counts(std::move(names));
+        found.names.emplace(pid, owner.comm);
+    for (const auto& [pair, reads] : seen.reads)
+        found.counts.push_back({.pid = pair.pid,
+                                .network_space = pair.network_space,
+                                .napi = pair.napi,
+                                .arrival = pair.arrival,
+                                .reader = pair.reader,
+                                .reads = reads});
+    return found;
+}
+
+void LocalReads::Seen::drop(const std::function<bool(int pid)>& is_meant) {
+    std::erase_if(reads, [&](const auto& one) {
+        const bool meant = is_meant(one.first.pid);
+        if (meant) all -= one.second;
+        return meant;
+    });
 }
 
 std::optional<status::LocalStatus> LocalReads::of_policy(std::string_view policy) const {

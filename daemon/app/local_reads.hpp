@@ -2,35 +2,31 @@
 #pragma once
 
 #include "app/job.hpp"
-#include "app/log.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "locality/nearness.hpp"
 #include "locality/read_counts.hpp"
-#include "locality/samples.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
 
 #include <chrono>
-#include <cstddef>
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace affinityd::app {
 
-/// How near to the CPU that took a packet in the processes of each policy read it, as sampled: a look at some
-/// of their connections with passes. Older samples count less and less: when there are two thousand of a
-/// policy, each counts half.
+/// How near to the CPU that took a packet in the processes of each policy read it, as the kernel counts.
+/// Older reads count less and less: when there are more than `most_reads` of a policy, each counts half.
 class LocalReads {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::uint64_t most_samples = 1'000'000; ///< of a policy
-    static constexpr std::uint64_t enough = 20;              ///< before that nothing is said of a policy
+    static constexpr std::uint64_t most_reads = 1'000'000; ///< of a policy
+    static constexpr std::uint64_t enough = 20;            ///< before that nothing is said of a policy
     static constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 
     /// References must outlive it.
@@ -43,9 +39,7 @@ class LocalReads {
 
     /// Works out figures in slices. True: done.
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
-    /// Nothing is sampled: what was known is forgotten.
-    void forget();
-    /// Counts samples in; those of processes that are not under policy now are left out.
+    /// Adds reads; those of processes that are not under policy now are left out.
     void note(const locality::ReadCounts& found);
 
     /// As of the last step; no value: too little is known.
@@ -62,13 +56,24 @@ class LocalReads {
         TaskId id{}; ///< tells a later process of the same number apart
         std::string comm;
     };
+    /// See locality::ReadCount.
+    struct Pair {
+        int pid = 0;
+        std::uint64_t network_space = 0;
+        unsigned napi = 0;
+        std::optional<unsigned> arrival{};
+        unsigned reader = 0;
+        friend auto operator<=>(const Pair&, const Pair&) = default;
+    };
     struct Seen {
-        locality::Samples samples;
+        std::map<Pair, std::uint64_t> reads;
+        std::uint64_t all = 0;       ///< of `reads`, together
         std::map<int, Owner> owners; ///< by pid
-        bool is_new = false;         ///< there are samples since the figures were worked out
+        bool is_new = false;         ///< there are reads since the figures were worked out
         std::optional<status::LocalStatus> figures{};
         Clock::time_point kept = Clock::now(); ///< when a record was made, or would have been
         double kept_core = -1;                 ///< same core; -1: there was none
+        void drop(const std::function<bool(int pid)>& is_meant); ///< reads of such processes
     };
     [[nodiscard]] static locality::ReadCounts counts_of(const Seen& seen);
     [[nodiscard]] static bool is_worth_keeping(const Seen& seen, Clock::time_point now);

@@ -90,7 +90,7 @@ Manager::Manager(Parts parts)
                  shared_.releases, parts_.log, parts_.enforcer.acts() && !parts_.settings.dry_run,
                  [this](int pid) { tasks_.process_changed(pid); },
                  [this](const auto& found) { bookkeeping_.local_reads().note(found); },
-                 [this] { work_.want(Work::Urgency::now); }}),
+                 [this] { work_.want(Work::Urgency::now); }, [this] { work_.want(Work::Urgency::soon); }}),
       balancer_({parts_.root,
                  shared_.current,
                  tasks_.table(),
@@ -160,7 +160,10 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
 
-    pass->then([this] { shared_.current->releases_changed(); });
+    pass->then([this] {
+        shared_.current->releases_changed();
+        shared_.current->use_steering(steering_.can_steer());
+    });
     pass->until(learn_latencies(shared_.latencies, shared_.current, parts_.settings.state_dir));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {

@@ -4,6 +4,7 @@
 #include "inventory/name_space.hpp"
 #include "inventory/net_files.hpp"
 #include "planner/worker_lanes.hpp"
+#include "steer/lanes.h"
 
 #include <algorithm>
 #include <array>
@@ -64,10 +65,12 @@ bool Steering::begin_counting() {
     }
     if (!reads) {
         const auto why = reads.error().to_string();
-        if (std::exchange(why_not_, why) != why) parts_.log.warn("nothing is steered or counted: " + why);
+        if (std::exchange(why_not_, why) == why) return false;
+        parts_.log.warn("nothing is steered or counted: " + why);
+        parts_.wants_pass();
         return false;
     }
-    why_not_.clear();
+    if (!std::exchange(why_not_, "").empty()) parts_.wants_pass();
     reads_ = std::move(*reads);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -164,9 +167,9 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
     for (const auto* process : processes) {
         pids.push_back(process->id.tid);
         auto& scans = space.scans[process->id];
-        if (scans < static_cast<int>(distances.size())) {
-            ++scans;
-            space.lanes->mark(process->id.tid);
+        if (scans.number < static_cast<int>(distances.size())) {
+            ++scans.number;
+            scans.datagrams = space.lanes->mark(process->id.tid);
         }
     }
     std::erase_if(space.scans,
@@ -305,20 +308,32 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
     }
     // Other programs' listeners on the same ports: the kernel prefers an exact address, and IPv4's own.
     std::set<steer::Address> others;
-    for (const auto& file : inventory::net_files)
-        if (file.protocol == inventory::Protocol::tcp)
-            std::ignore = inventory::read_net_file(parts_.root, std::to_string(process) + "/", file,
-                                                   most_seen_file, [&](const inventory::LocalSocket& socket) {
-                                                       const steer::Address at{socket.local, socket.port};
-                                                       if (socket.listens() && ports.contains(socket.port) &&
-                                                           !groups.contains(at))
-                                                           others.insert(at);
-                                                   });
+    bool is_cut = false; // a list within its listeners, which come first
+    for (const auto& file : inventory::net_files) {
+        if (file.protocol != inventory::Protocol::tcp) continue;
+        bool listens = true;
+        const auto take = [&](const inventory::LocalSocket& socket) {
+            const steer::Address at{socket.local, socket.port};
+            listens = socket.listens();
+            if (listens && ports.contains(socket.port) && !groups.contains(at)) others.insert(at);
+        };
+        const auto is_whole =
+            inventory::read_net_file(parts_.root, std::to_string(process) + "/", file, most_seen_file, take);
+        is_cut |= !is_whole || (!*is_whole && listens);
+    }
     for (const auto& at : others)
         found.push_back({.at = at});
     for (auto& [at, dual] : duals)
         if (!others.contains(at) && !groups.contains(at)) found.push_back(std::move(dual));
     std::erase_if(found, [&](const auto& service) { return !ports.contains(service.at.port); });
+    // One that is not known could lose its connections.
+    space.is_full = !ports.empty() && (is_cut || found.size() > steer_most_services ||
+                                       listeners.size() >= steer_most_listeners);
+    if (space.is_full) {
+        for (auto& [cookie, seen] : space.seen)
+            if (std::exchange(seen.cpu, std::nullopt)) seen.why = NotSteered::too_many;
+        found.clear();
+    }
     std::ranges::sort(found, {}, &steer::Service::at);
     return found;
 }
@@ -351,7 +366,11 @@ bool Steering::spread_workers(const Space& space) {
 
 void Steering::sum_up() {
     plans_.clear();
-    for (const auto& [name, space] : spaces_)
+    for (const auto& [name, space] : spaces_) {
+        for (const auto& [process, scans] : space.scans)
+            if (const auto* known = parts_.tasks.find(process.tid); known != nullptr && scans.datagrams > 0)
+                plans_[parts_.current->policy(known->policy).name].left[NotSteered::datagrams] +=
+                    scans.datagrams;
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.policy.empty()) continue;
             auto& plan = plans_[seen.policy];
@@ -360,6 +379,7 @@ void Steering::sum_up() {
             else
                 ++plan.left[seen.why];
         }
+    }
 }
 
 void Steering::end_pass() {
@@ -400,14 +420,20 @@ void Steering::explain(const TaskId& process, status::ProcessExplanation& into) 
     tasks_.explain(process, into);
     const auto* known = parts_.tasks.find(process.tid);
     if (known == nullptr || known->id != process) return;
-    for (const auto& [name, space] : spaces_)
+    for (const auto& [name, space] : spaces_) {
+        if (const auto scans = space.scans.find(process);
+            scans != space.scans.end() && scans->second.datagrams > 0)
+            into.accepting.left[NotSteered::datagrams] += scans->second.datagrams;
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.process != process.tid) continue;
-            if (seen.cpu)
+            if (seen.cpu) {
                 into.accepting.listeners.push_back({seen.port, seen.worker.tid, *seen.cpu});
-            else
+                const auto handed = space.lanes->handed();
+                into.accepting.handed = {handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
+            } else
                 ++into.accepting.left[seen.why];
         }
+    }
     const auto* resolved = parts_.current.placements().find(parts_.current->policy(known->policy).name);
     if (resolved != nullptr && planner::is_pinned_only(*resolved, plan_of(resolved->policy->name)))
         into.accepting.pinned = planner::pinned_note(*resolved);
@@ -425,6 +451,16 @@ std::vector<planner::Problem> Steering::problems() const {
                  "steering",
                  fmt::format("listeners in network namespace {} are not steered: {}", name, space.why_not),
                  remedy});
+    for (const auto& [name, space] : spaces_)
+        if (space.is_full)
+            list.push_back(
+                {{},
+                 "steering",
+                 fmt::format(
+                     "too many listeners in network namespace {}, more than {} addresses on ports that "
+                     "are steered: the kernel chooses",
+                     name, static_cast<int>(steer_most_services)),
+                 "ss -ltnp"});
     return list;
 }
 

@@ -38,6 +38,7 @@ class Steering {
         std::function<void(int pid)> look_again; ///< has a process placed where it belongs now
         std::function<void(const locality::ReadCounts&)> counted; ///< is told of all counts
         std::function<void()> has_work;                           ///< step() has something to do
+        std::function<void()> wants_pass;                         ///< can_steer() is another
     };
     explicit Steering(const Parts& parts);
 
@@ -64,6 +65,8 @@ class Steering {
     [[nodiscard]] bool takes_none(const KnownProcess& process) const;
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
     [[nodiscard]] const TaskSteering& tasks() const { return tasks_; }
+    /// False: BPF was refused.
+    [[nodiscard]] bool can_steer() const { return why_not_.empty(); }
     /// For `status`: why nothing is counted or steered.
     [[nodiscard]] std::vector<planner::Problem> problems() const;
 
@@ -87,7 +90,12 @@ class Steering {
         std::optional<steer::Lanes> lanes;
         std::string why_not; ///< ""
         Clock::time_point retry{};
-        std::map<TaskId, int> scans; ///< how often the descriptors of a process were gone through
+        struct Scans {
+            int number = 0;            ///< how often its descriptors were gone through
+            std::size_t datagrams = 0; ///< sockets of UDP that it has
+        };
+        std::map<TaskId, Scans> scans; ///< of processes
+        bool is_full = false;          ///< it has more listeners than there is room for
         std::vector<steer::Service> in_force;
         std::map<std::uint64_t, int> refused; ///< errno values, by cookie
         std::map<std::uint64_t, Seen> seen;   ///< by cookie

@@ -27,11 +27,11 @@ void TaskSteering::note(const locality::ReadCounts& found) {
         auto& known = tasks_[task];
         known.process = process->id;
         known.arrivals[*count.arrival] += count.reads;
-        known.samples += count.reads;
-        while (known.samples > most_samples) {
-            known.samples = 0;
-            for (auto& [cpu, samples] : known.arrivals)
-                known.samples += samples /= 2;
+        known.reads += count.reads;
+        while (known.reads > most_reads) {
+            known.reads = 0;
+            for (auto& [cpu, reads] : known.arrivals)
+                known.reads += reads /= 2;
             std::erase_if(known.arrivals, [](const auto& one) { return one.second == 0; });
         }
         add_news(task);

@@ -20,16 +20,13 @@
 
 namespace affinityd::app {
 
-/// Tasks under `steer: tasks`: each changes over to the lane where its packets arrive, as sampled, at most
-/// once a minute.
-///
-/// observe: SampleLooks; plan: planner::slot_at_arrivals(), which sees the task's slot; apply: the way of
-/// tasks, which is told to look at the process again.
+/// Tasks under `steer: tasks`: each changes over to the lane where its packets arrive, at most once a
+/// minute.
 class TaskSteering {
   public:
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::seconds between_moves{60}; ///< of one task
-    static constexpr std::uint64_t most_samples = 64;        ///< of one task; then each counts half
+    static constexpr std::uint64_t most_reads = 64;          ///< of one task; then each counts half
 
     /// References must outlive it. `look_again` has a process placed where it belongs now.
     struct Parts {
@@ -42,7 +39,7 @@ class TaskSteering {
     };
     explicit TaskSteering(Parts parts) : parts_(std::move(parts)) {}
 
-    /// Samples have come.
+    /// Reads were counted.
     void note(const locality::ReadCounts& found);
     /// A process was placed: it may have got its slot.
     void observe(const KnownProcess& process);
@@ -63,7 +60,7 @@ class TaskSteering {
     struct Known {
         TaskId process{};
         planner::Arrivals arrivals{};
-        std::uint64_t samples = 0;
+        std::uint64_t reads = 0;
         planner::AtArrivals state = planner::AtArrivals::unknown;
         Clock::time_point movable{}; ///< it stays before that
     };

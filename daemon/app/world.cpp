@@ -13,6 +13,7 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 
 void World::update(machine::Machine machine) {
     machine.latencies = std::move(machine_.latencies);
+    machine.cannot_steer = machine_.cannot_steer;
     machine_ = std::move(machine);
     work_out();
 }
@@ -24,6 +25,12 @@ void World::update(planner::NicUsage usage) {
 
 void World::update(machine::KnownLatencies latencies) {
     machine_.latencies = std::move(latencies);
+    work_out();
+}
+
+void World::use_steering(bool can_steer) {
+    if (machine_.cannot_steer == !can_steer) return;
+    machine_.cannot_steer = !can_steer;
     work_out();
 }
 
@@ -96,6 +103,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 
 void World::take_over(const World& before) {
     machine_.latencies = before.machine_.latencies;
+    machine_.cannot_steer = before.machine_.cannot_steer;
     placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
     assumed_ = placements_.load;
     weights_ = before.weights_;

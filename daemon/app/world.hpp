@@ -36,6 +36,8 @@ class World {
     void update(planner::NicUsage usage);
     /// Latencies were measured; they stay when the machine is read again.
     void update(machine::KnownLatencies latencies);
+    /// BPF was refused, or not any more; that stays, too.
+    void use_steering(bool can_steer);
     /// What interrupts have really taken of the CPUs that they go to since the last time: it is averaged. Who
     /// is not there weighs as before; a CPU that gets its first interrupt from us weighs one CPU until the
     /// next time.

@@ -34,6 +34,7 @@ struct Machine {
     /// As they were measured; read_machine() does not read them.
     KnownLatencies latencies = {};
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
+    bool cannot_steer = false;                           ///< BPF was refused; read_machine() does not try
 
     /// By any of its names; nullptr: none has that.
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;

@@ -198,7 +198,8 @@ Reason reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
     const auto& [name, rule, among, kind] = target.distribution;
     if (kind == Kind::whole) return Settling{target.slot};
-    const auto& placement = rule == 0 ? policy.placement : policy.threads[rule - 1].placement;
+    const auto& own = placements.policies[target.policy].placement;
+    const auto& placement = rule == 0 ? own : policy.threads[rule - 1].placement;
     std::string nics;
     if (kind == Kind::lanes) {
         const auto* lanes = placements.policies[target.policy].lanes(among);

@@ -135,9 +135,24 @@ void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     }
 }
 
+/// Where nothing can be steered, workers on single cores would read few packets where they arrive; the
+/// scheduler may follow these inside the cache group.
+policy::Placement widened(const Run& run, const Policy& policy, policy::Placement placement) {
+    using policy::Bind, policy::Steer;
+    const bool needs_steering = policy.model == policy::Model::full &&
+                                (policy.steer == Steer::automatic || policy.steer == Steer::accept);
+    if (run.machine.cannot_steer && needs_steering && placement.bind == Bind::core)
+        placement.bind = Bind::llc;
+    return placement;
+}
+
 void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const Policy& policy = *resolved.policy;
-    resolved.placement = policy.placement;
+    resolved.placement = widened(run, policy, policy.placement);
+    if (resolved.placement.bind != policy.placement.bind)
+        run.result.problems.push_back(
+            {policy.name, "bind", "nothing can be steered here: bind: core is widened to the cache group",
+             "leave bind out, or keep it with steer: none"});
     tell_of_isolated(run, policy, policy.placement, resolved.allowed);
     resolved.distributions.push_back(distribute(run, policy, resolved.placement, resolved.allowed, own_nics));
     for (const auto& slot : resolved.distributions.front())
@@ -152,7 +167,8 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
                               fmt::format("thread rule {}: ", resolved.distributions.size()), *allowed);
         if (allowed->empty()) allowed = resolved.allowed;
         tell_of_isolated(run, policy, rule.placement, *allowed);
-        resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
+        resolved.distributions.push_back(
+            distribute(run, policy, widened(run, policy, rule.placement), *allowed, own_nics));
     }
 }
 

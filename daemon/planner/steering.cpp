@@ -20,8 +20,8 @@ std::string_view to_string(NotSteered why) {
         "its worker was released by hand",
         "its program chooses by a BPF program of its own",
         "it is bound to an interface",
-        "another sk_lookup program serves its network namespace",
-        "there is no room for more listeners",
+        "it is a socket of UDP",
+        "there are too many listeners in its network namespace",
         "the kernel does not take it in"};
     return texts[static_cast<std::size_t>(why)];
 }
@@ -31,8 +31,8 @@ bool is_undecided(NotSteered why) { return why == NotSteered::not_seen || why ==
 bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     using policy::Steer;
     const auto& policy = *resolved.policy;
-    const bool is_close =
-        policy.placement.bind == policy::Bind::cpu || policy.placement.bind == policy::Bind::core;
+    const auto bind = resolved.placement.bind;
+    const bool is_close = bind == policy::Bind::cpu || bind == policy::Bind::core;
     if (policy.model != policy::Model::full || !is_close || resolved.all_lanes.size() < 2) return false;
     if (policy.steer == Steer::none) return true;
     if (policy.steer == Steer::tasks) return false;

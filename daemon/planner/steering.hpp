@@ -24,7 +24,7 @@ enum class NotSteered : std::uint8_t {
     released,     ///< its worker was let go by hand
     own_program,  ///< its program chooses by a reuseport program of its own
     bound_device, ///< it is bound to an interface
-    other_lookup, ///< another sk_lookup program serves its network namespace
+    datagrams,    ///< it is a socket of UDP
     too_many,     ///< there is no room for more
     refused       ///< the kernel does not take it in, or does not let the daemon steer
 };

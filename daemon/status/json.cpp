@@ -428,7 +428,11 @@ json to_json(const ProcessExplanation& process) {
         value["listeners"].push_back(
             {{"port", listener.port}, {"thread", listener.thread}, {"cpu", listener.cpu}});
     if (!process.accepting.left.empty()) value["not_steered"] = to_json(process.accepting.left);
-    if (process.accepting.has_none) value["no_listener"] = true;
+    if (const auto& handed = process.accepting.handed)
+        value["handed"] = {{"to_lane", handed->to_lane},
+                           {"to_next", handed->to_next},
+                           {"to_kernel", handed->to_kernel},
+                           {"full", handed->full}};
     if (!process.accepting.pinned.empty()) value["pinned"] = process.accepting.pinned;
     if (!process.receiving.tasks.empty()) value["at_arrivals"] = to_json(process.receiving.tasks);
     if (process.receiving.local) value["local"] = to_json(*process.receiving.local);

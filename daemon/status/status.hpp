@@ -84,7 +84,7 @@ struct Held {
     JoinedStatus joined{};
 };
 
-/// How near to the CPU that took a packet in the process reads it, as sampled.
+/// How near to the CPU that took a packet in the process reads it, as counted.
 struct LocalStatus {
     std::uint64_t samples = 0; ///< those of which the arrival is not known included
     std::uint64_t unknown = 0;
@@ -261,9 +261,12 @@ struct ProcessExplanation {
             unsigned cpu = 0;
         };
         std::vector<Listener> listeners{};
-        NotSteered left{};     ///< of its policy; none if it has some
-        bool has_none = false; ///< it has no TCP listener, and its policy steers them
-        std::string pinned{};  ///< that it is bound closely, and nothing brings its packets there; ""
+        NotSteered left{}; ///< of its policy; none if it has some
+        struct Handed {
+            std::uint64_t to_lane = 0, to_next = 0, to_kernel = 0, full = 0;
+        };
+        std::optional<Handed> handed{}; ///< connections of its network namespace; full: queues passed over
+        std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

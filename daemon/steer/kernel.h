@@ -68,10 +68,7 @@ struct file;
 struct socket {
     struct sock *sk;
 } CORE;
-struct task_struct {
-    int pid;
-    int tgid;
-} CORE;
+struct task_struct;
 
 /* Contexts of programs. Source: uapi/linux/bpf.h, kernel/bpf/task_iter.c, net/core/bpf_sk_storage.c. */
 struct seq_file;

@@ -164,9 +164,13 @@ int of_files(struct bpf_iter__task_file *ctx) {
     socket = bpf_sock_from_file(file);
     if (!socket) return 0;
     sk = socket->sk;
-    if (!sk || !is_ours(sk)) return 0;
+    if (!sk) return 0;
+    if (sk->sk_protocol == udp && sk->sk_reuseport_cb) {
+        is.is_datagram = 1;
+        bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
+    }
+    if (!is_ours(sk)) return 0;
     describe(sk, &is);
-    is.process = task->tgid;
     bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
     mark(sk);
     put(sk, is.cookie);

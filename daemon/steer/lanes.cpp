@@ -3,7 +3,6 @@
 
 #include "steer/lanes.h"
 #include "steer/loading.hpp"
-#include "steer/table.hpp"
 #include "steer_lanes.skel.h"
 
 #include <algorithm>
@@ -53,6 +52,14 @@ Listener listener_of(const steer_found& found) {
         std::memcpy(listener.at.local.bytes.data(), found.address, 16);
     }
     return listener;
+}
+
+/// Removes all entries.
+template <class Key>
+void clear_table(const bpf_map* map) {
+    const int fd = bpf_map__fd(map);
+    for (Key key{}; bpf_map_get_next_key(fd, nullptr, &key) == 0;)
+        if (bpf_map_delete_elem(fd, &key) != 0) return;
 }
 
 unsigned share_of(double share) {
@@ -157,16 +164,11 @@ struct Lanes::Program {
     }
 };
 
-Lanes::Lanes(std::unique_ptr<Program> program) : program_(std::move(program)) {}
-Lanes::Lanes(Lanes&&) noexcept = default;
-Lanes& Lanes::operator=(Lanes&&) noexcept = default;
-Lanes::~Lanes() = default;
-
 Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
                           Kept& kept) {
     const auto file = root.proc().open_file(fmt::format("{}/ns/net", process), O_RDONLY);
     if (!file) return std::unexpected(file.error());
-    auto program = std::make_unique<Program>();
+    auto program = std::make_shared<Program>();
     program->reads = &reads;
     program->kept = &kept;
     program->space = space;
@@ -182,13 +184,16 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     return Lanes(std::move(program));
 }
 
-void Lanes::mark(int process) { std::ignore = program_->files(process); }
+std::size_t Lanes::mark(int process) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        program_->files(process), [](const auto& found) { return found.is_datagram != 0; }));
+}
 
 std::vector<Listener> Lanes::listeners(std::vector<int> processes) {
     program_->processes = std::move(processes);
     std::vector<Listener> found;
     for (const auto& one : program_->marked())
-        found.push_back(listener_of(one));
+        if (one.is_datagram == 0) found.push_back(listener_of(one));
     std::ranges::sort(found, {}, &Listener::cookie);
     const auto same = std::ranges::unique(found, {}, &Listener::cookie);
     found.erase(same.begin(), same.end());

@@ -49,12 +49,11 @@ struct steer_found {
     unsigned long long cookie;
     unsigned int address[4];
     unsigned short port, family;
-    unsigned int space; /* inode of its network namespace */
-    unsigned int process;
     unsigned int device;      /* SO_BINDTODEVICE; 0: none */
     unsigned char is_dual;    /* IPv6 that takes IPv4, too */
     unsigned char has_program; /* its group chooses by a program of its own */
-    unsigned short unused;
+    unsigned char is_datagram; /* a socket of UDP that shares its port, as servers open for each worker */
+    unsigned char unused[5];
 };
 
 /* A port whose listeners matter. */

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace affinityd::steer {
@@ -58,14 +59,11 @@ class Lanes {
     /// `space`: of the process. `reads`, with takers, must outlive it, as `kept` must.
     static Result<Lanes> open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
                               Kept& kept);
-    Lanes(Lanes&&) noexcept;
-    Lanes& operator=(Lanes&&) noexcept;
-    ~Lanes();
 
-    /// Marks the listeners that a process has open now.
-    void mark(int process);
-    /// The listeners that are marked, each once. `processes`: whose descriptors are gone through where the
-    /// kernel does not list sockets by their storage.
+    /// Marks the listeners that a process has open now. How many sockets of UDP it has that share a port.
+    std::size_t mark(int process);
+    /// The listeners that are marked, each once, steer_most_listeners of them at most. `processes`: whose
+    /// descriptors are gone through where the kernel does not list sockets by their storage.
     [[nodiscard]] std::vector<Listener> listeners(std::vector<int> processes);
     /// Puts this in force instead of what was. By cookie, why a listener was refused: an errno value.
     std::map<std::uint64_t, int> set(const std::vector<Service>& services);
@@ -75,8 +73,8 @@ class Lanes {
 
   private:
     struct Program;
-    explicit Lanes(std::unique_ptr<Program> program);
-    std::unique_ptr<Program> program_;
+    explicit Lanes(std::shared_ptr<Program> program) : program_(std::move(program)) {}
+    std::shared_ptr<Program> program_;
 };
 
 } // namespace affinityd::steer

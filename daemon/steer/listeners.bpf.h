@@ -4,7 +4,7 @@
 
 #include "lanes.h"
 
-enum { inet = 2, inet6 = 10, tcp = 6, listens = 10 };
+enum { inet = 2, inet6 = 10, tcp = 6, udp = 17, listens = 10 };
 
 /* Marks listeners whose ports matter. */
 struct {
@@ -35,7 +35,6 @@ static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     is->cookie = bpf_get_socket_cookie(sk);
     is->port = sk->__sk_common.skc_num;
     is->family = sk->__sk_common.skc_family;
-    is->space = sk->__sk_common.skc_net.net->ns.inum;
     is->device = sk->__sk_common.skc_bound_dev_if;
     is->has_program = group && group->prog;
     if (is->family == inet6) {

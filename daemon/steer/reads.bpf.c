@@ -12,11 +12,7 @@
 #include "listeners.bpf.h"
 #include "reads.h"
 
-/* Set before loading: count only flows of these interfaces of this network namespace. 0 devices: all flows. */
-const volatile unsigned int only_space = 0;
-const volatile unsigned int only_devices[locality_most_devices] = {};
-const volatile unsigned int only_count = 0;
-/* Also set before: CPUs that this machine may have. What is no CPU was set by somebody: everybody may, at his own sockets. */
+/* Set before loading: CPUs that this machine may have. What is no CPU was set by somebody: everybody may, at his own sockets. */
 const volatile unsigned int possible_cpus = 0;
 
 /* Also set before: who takes connections from which listener is counted, too. */
@@ -65,21 +61,11 @@ static __always_inline void note(__u32 which) {
     if (count) __sync_fetch_and_add(count, 1);
 }
 
-static __always_inline int is_wanted(const struct locality_key *key) {
-    if (only_count == 0) return 1;
-    if (key->network_space != only_space) return 0;
-    for (unsigned int i = 0; i < locality_most_devices; ++i) {
-        if (i >= only_count) break;
-        if (only_devices[i] == key->device) return 1;
-    }
-    return 0;
-}
-
 static __always_inline void remember_name(__u32 process) {
     struct locality_reader reader = {};
     if (bpf_map_lookup_elem(&readers, &process)) return;
     bpf_get_current_comm(reader.name, sizeof(reader.name));
-    if (bpf_map_update_elem(&readers, &process, &reader, BPF_ANY) != 0) note(locality_nameless);
+    bpf_map_update_elem(&readers, &process, &reader, BPF_ANY);
 }
 
 static __always_inline void fill(struct locality_key *key, struct sock *sk, __u32 protocol, int is_arrival_known) {
@@ -140,7 +126,7 @@ static __always_inline void count_datagram(struct sock *sk, __u32 protocol) {
 
     /* The kernel notes the CPU at sockets with a peer only; elsewhere it is what somebody has set. */
     fill(&key, sk, protocol, sk->__sk_common.skc_state == connected);
-    if (is_wanted(&key)) count_in_table(&key);
+    count_in_table(&key);
 }
 
 /* The task that reads first from a connection is the one that took it. */
@@ -173,7 +159,7 @@ int BPF_PROG(on_tcp_read, struct sock *sk) {
     }
     fill(&key, sk, 6, 1);
     if (counts_takers) note_taker(sk, &key);
-    if (is_wanted(&key) && !count_in_place(&key)) count_in_table(&key);
+    if (!count_in_place(&key)) count_in_table(&key);
     return 0;
 }
 
@@ -191,17 +177,11 @@ int BPF_PROG(on_other_read, struct sock *sk, int length) {
 static __always_inline void note_listener(struct sock *sk) {
     struct steer_port key = {.space = sk->__sk_common.skc_net.net->ns.inum, .port = sk->__sk_common.skc_num};
     __u32 *state = bpf_map_lookup_elem(&ports, &key);
-    struct steer_found *event;
 
     if (!state || sk->sk_protocol != tcp) return;
     *state = steer_paused;
     mark(sk);
-    event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
-    if (!event) return;
-    __builtin_memset(event, 0, sizeof(*event));
-    describe(sk, event);
-    event->process = bpf_get_current_pid_tgid() >> 32;
-    bpf_ringbuf_submit(event, 0);
+    bpf_ringbuf_output(&events, &key, sizeof(key), 0);
 }
 
 /* Where the kernel lets a function be followed; else on_state, which is called ten times for each connection. */

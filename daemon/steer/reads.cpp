@@ -4,7 +4,6 @@
 #include "steer/lanes.h"
 #include "steer/loading.hpp"
 #include "steer/reads.h"
-#include "steer/table.hpp"
 #include "steer_reads.skel.h"
 
 #include <array>
@@ -46,12 +45,8 @@ struct Reads::Program {
         bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && follows);
         bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !follows);
         auto* settings = skeleton->rodata;
-        settings->only_space = static_cast<unsigned>(options.filter.network_space);
         settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
         settings->counts_takers = options.with_takers ? 1 : 0;
-        settings->only_count = static_cast<unsigned>(options.filter.devices.size());
-        for (std::size_t i = 0; i < options.filter.devices.size(); ++i)
-            settings->only_devices[i] = options.filter.devices[i];
         if (options.kept != nullptr)
             for (const auto* name : shared_tables)
                 if (const int fd = options.kept->find(name); fd >= 0)
@@ -86,16 +81,9 @@ struct Reads::Program {
     }
 };
 
-Reads::Reads(std::unique_ptr<Program> program) : program_(std::move(program)) {}
-Reads::Reads(Reads&&) noexcept = default;
-Reads& Reads::operator=(Reads&&) noexcept = default;
-Reads::~Reads() = default;
-
 Result<Reads> Reads::open(const host::Root& root, const Options& options) {
     if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
-    if (options.filter.devices.size() > locality_most_devices)
-        return fail("too many interfaces are stacked on this one for the BPF program");
-    auto program = std::make_unique<Program>();
+    auto program = std::make_shared<Program>();
     int code = program->begin(options, options.with_others, true);
     if (code != 0 && options.with_takers) code = program->begin(options, options.with_others, false);
     // A kernel before 6.3 has TCP only.

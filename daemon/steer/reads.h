@@ -6,7 +6,6 @@ enum {
     locality_most_pairs = 65536,   /* keys of the table of counts */
     locality_most_readers = 16384, /* processes */
     locality_name_bytes = 16,
-    locality_most_devices = 64,    /* interfaces that are stacked on one */
     locality_quick_cpus = 512,     /* a power of two: CPUs with places of their own */
     locality_quick_places = 64,    /* of each, a power of two */
 };
@@ -36,6 +35,5 @@ struct locality_reader {
 enum {
     locality_lost,    /* reads for which the table had no room */
     locality_softirq, /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
-    locality_nameless, /* processes for whose name there was no room */
     locality_notes,
 };

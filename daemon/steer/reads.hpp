@@ -10,15 +10,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace affinityd::steer {
-
-/// Flows that came in through one interface, those that are stacked on it included.
-struct DeviceFilter {
-    std::uint64_t network_space = 0; ///< inode of the namespace that the interfaces are in
-    std::vector<unsigned> devices;   ///< ifindex; empty: all flows, of all namespaces
-};
 
 /// A thread that took connections from a listener, since the last time that this was asked.
 struct Taker {
@@ -36,7 +31,6 @@ enum class PortState : std::uint32_t { on = 1, paused = 2 };
 class Reads {
   public:
     struct Options {
-        DeviceFilter filter{};
         bool with_others = false;
         bool with_takers =
             false;            ///< also who takes connections from which marked listener, and new listeners
@@ -44,9 +38,6 @@ class Reads {
     };
     /// An Error says why it cannot be: not built in, no BTF, no permission, another PID namespace.
     static Result<Reads> open(const host::Root& root, const Options& options);
-    Reads(Reads&&) noexcept;
-    Reads& operator=(Reads&&) noexcept;
-    ~Reads();
 
     /// False: TCP only.
     [[nodiscard]] bool has_other_protocols() const;
@@ -69,8 +60,8 @@ class Reads {
 
   private:
     struct Program;
-    explicit Reads(std::unique_ptr<Program> program);
-    std::unique_ptr<Program> program_;
+    explicit Reads(std::shared_ptr<Program> program) : program_(std::move(program)) {}
+    std::shared_ptr<Program> program_;
 };
 
 } // namespace affinityd::steer

@@ -89,6 +89,37 @@ print(json.dumps([len(done), len(failed)]))
 WITNESS = """BEGIN { printf("ready\\n"); }
 tracepoint:tcp:tcp_rcv_space_adjust /pid == %d || curtask->real_parent->tgid == %d/ {
   $sk = (struct sock *)args->skaddr; @[$sk->__sk_common.skc_incoming_cpu == cpu] = count(); }"""
+# Two sockets of UDP that share a port.
+DATAGRAMS = """import socket, sys, time
+open("/proc/self/comm", "w").write(sys.argv[1])
+both = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+for one in both:
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    one.bind(("10.99.0.1", 7001))
+print("ready", flush=True)
+time.sleep(600)
+"""
+# Listeners on so many other addresses of the same port.
+MANY = """import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+many = [socket.socket() for _ in range(int(sys.argv[1]))]
+for i, one in enumerate(many):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    one.bind((f"127.1.{i // 250}.{i % 250 + 1}", 7001))
+    one.listen(1)
+print("ready", flush=True)
+time.sleep(600)
+"""
+# Asks one of them, which takes the connection and says nothing.
+SILENT = """import socket
+try:
+    with socket.create_connection(("127.1.19.250", 7001), 5) as one:
+        one.settimeout(1)
+        one.sendall(b"x")
+        print(one.recv(100))
+except OSError as error:
+    print(error)
+"""
 # The program that follows, with descriptors of another process as systemd hands them over: PID, descriptors and names, and "--".
 HANDED = """import ctypes, os, sys
 words = sys.argv[2:sys.argv.index("--")]
@@ -319,6 +350,44 @@ class Steered(Net):
         path = self.bin / "haproxy.cfg"
         path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread"), encoding="utf-8")
         self.serve_http(self.copy_of("/usr/sbin/haproxy", "server"), "-f", path)
+
+    def test_sockets_of_udp_are_left_alone_and_that_is_said(self):
+        nic = self.pair(queues=2)
+        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], steer="accept"))
+        server = self.spawn(*self.near.command(*python(DATAGRAMS, self.name("server"))), stdout=-1, text=True)
+        self.assertEqual("ready\n", server.process.stdout.readline())
+
+        def left(answer):
+            return {one["why"]: one["listeners"] for one in answer}
+        wait_for(lambda: left(daemon.policy("web").get("steer", {}).get("left", [])) == {"it is a socket of UDP": 2}, lambda: f"that is said: {daemon.policy('web')}")
+        wait_for(lambda: left(daemon.explain(str(server.pid)).get("not_steered", [])) == {"it is a socket of UDP": 2}, lambda: f"that is said: {daemon.explain(str(server.pid))}")
+
+    def test_more_listeners_than_there_is_room_for(self):
+        daemon = self.begin(address="0.0.0.0")
+        self.steered()
+        self.near.ip("link", "set", "lo", "up")
+        crowd = self.spawn(*self.near.command(*python(MANY, "5000")), stdout=-1, text=True)
+        self.assertEqual("ready\n", crowd.process.stdout.readline())
+        wait_for(lambda: any("too many listeners" in text for text in daemon.problems()), lambda: f"that is said: {daemon.problems()}")
+        self.assertEqual(0, self.load(500)["lost"])
+        self.assertEqual("timed out", self.near.run(*python(SILENT)))  # the server would answer
+        crowd.end()
+        wait_for(lambda: not any("too many" in text for text in daemon.problems()), lambda: f"there is room again: {daemon.problems()}")
+        self.steered()
+
+    def test_where_bpf_is_not_allowed_workers_have_the_cache_group(self):
+        nic = self.pair(queues=2)
+        keys = {"affinity": "full", "nics": [nic], "spread": "core", "bind": "core"}
+        daemon = self.daemon({"reconcile": "1s"}, namespace=[*self.near.command(), "setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin"], web=policy("server", **keys))
+        server = self.spawn(*self.near.command(*python(WORKERS, self.name("server"), "10.99.0.1", "2", "256")))
+        wait_for(lambda: any("does not allow BPF" in text for text in daemon.problems()) and any("widened to the cache group" in text for text in daemon.problems()),
+                 lambda: f"both are said: {daemon.problems()}")
+        pids = (server.pid, *wait_for(lambda: children(server.pid), "it has two workers"))
+        group = run("cat", "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list").out.strip() or self.everywhere
+        for pid in pids:
+            self.expect(pid, group)
+        daemon.write("web", policy("server", **keys, steer="none"))
+        wait_for(lambda: {allowed(pid) for pid in pids} == {"0", "1"}, lambda: f"steer: none leaves the policy's own: {[allowed(pid) for pid in pids]}")
 
     def test_postgresql_processes_go_to_where_packets_arrive(self):
         data, title = self.bin / "data", self.name("pg")

@@ -29,10 +29,7 @@ LocalityWatch::LocalityWatch(const affinityd::host::Root& root, const LocalitySu
     : root_(&root), subject_(subject), members_(root, subject, std::move(ask)) {}
 
 Result<void> LocalityWatch::begin(bool with_others) {
-    affinityd::steer::DeviceFilter filter;
-    if (subject_.kind == Kind::nic)
-        filter = {affinityd::inventory::name_space(*root_, "self", "net"), subject_.devices};
-    auto events = affinityd::steer::Reads::open(*root_, {.filter = filter, .with_others = with_others});
+    auto events = affinityd::steer::Reads::open(*root_, {.with_others = with_others});
     began_ = Clock::now();
     if (!events) return std::unexpected(std::move(events.error()));
     events_ = std::move(*events);
@@ -57,6 +54,12 @@ void LocalityWatch::run(milliseconds time, const std::function<bool(milliseconds
 Result<locality::ReadCounts> LocalityWatch::take() {
     locality::ReadCounts seen{.has_other_protocols = events_->has_other_protocols()};
     if (const auto done = events_->take(seen); !done) return std::unexpected(done.error());
+    if (subject_.kind == Kind::nic)
+        std::erase_if(seen.counts,
+                      [&, here = affinityd::inventory::name_space(*root_, "self", "net")](const auto& count) {
+                          return count.network_space != here ||
+                                 std::ranges::find(subject_.devices, count.device) == subject_.devices.end();
+                      });
     seen.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     if (auto readers = events_->readers()) readers_ = std::move(*readers);
     events_.reset();

@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "host/fd.hpp"
 #include "steer/loading.hpp"
-#include "steer/table.hpp"
 #include "wakes.skel.h"
 
 #include <algorithm>

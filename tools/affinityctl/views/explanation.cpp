@@ -50,6 +50,12 @@ std::string listeners_text(const json& answer) {
         text += fmt::format("  {} of port {} for thread {}: connections that arrive on CPU {}\n",
                             counted(count, "listener"), port, thread, cpu);
     }
+    if (const auto handed = answer.value("handed", json()); handed.is_object())
+        text += fmt::format(
+            "  connections that were steered in its network namespace: {} to the worker of their lane, "
+            "{} to the next, as {} queues were full, {} by the kernel's choice\n",
+            text_of(handed, "to_lane"), text_of(handed, "to_next"), text_of(handed, "full"),
+            text_of(handed, "to_kernel"));
     return text;
 }
 
@@ -82,7 +88,6 @@ std::string task_text(const json& answer, bool color) {
         text += fmt::format("  {} not steered: {}\n",
                             counted(group.value("listeners", std::size_t{0}), "listener is", "listeners are"),
                             printable(text_of(group, "why")));
-    if (answer.value("no_listener", false)) text += "  not steered: it has no TCP listener\n";
     if (answer.contains("pinned")) text += "  " + printable(text_of(answer, "pinned")) + "\n";
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
