@@ -213,8 +213,9 @@ std::string verdict_of(const json& status) {
     const auto health = text(status, "health");
     if (health == "attention") return who + (subject.empty() ? " and" : "") + " NEEDS ATTENTION";
     if (health == "settling") return who + (subject.empty() ? " and" : "") + " needs no attention";
-    if (!status.value("dry_run", false)) return who + ", all is in place";
-    return who + (would_change(status).empty() ? ", all is in place by itself" : "");
+    const auto in_place = who + (subject.empty() ? ", " : ": ") + "all is in place";
+    if (!status.value("dry_run", false)) return in_place;
+    return would_change(status).empty() ? in_place + " by itself" : who;
 }
 
 /// Whether all is well, and all problems, or the gravest.
