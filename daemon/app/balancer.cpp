@@ -1,70 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/balancer.hpp"
 
-#include <set>
+#include "accounting/softirq_time.hpp"
+#include "host/boot_clock.hpp"
+#include "host/root.hpp"
+#include "inventory/run_record.hpp"
+
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace affinityd::app {
 
-bool Balancer::is_due() const {
-    constexpr std::chrono::seconds usual{60};
-    const auto interval = parts_.interval.count() > 0 ? parts_.interval : usual;
-    return !begun_ || Clock::now() - *begun_ >= interval;
+namespace {
+
+using planner::one_cpu;
+using planner::Weight;
+using std::chrono::nanoseconds;
+
+constexpr std::chrono::seconds old_enough{10}; ///< for what it used since its birth to say something
+
+/// What it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But who
+/// hardly runs may wait for long, too, behind a busy neighbor, and would use next to nothing all the same.
+Weight share(const inventory::SchedTime& used, nanoseconds time) {
+    constexpr std::uint64_t most_sharers = 5;
+    const auto wanted = used.run_ns + std::min(used.wait_ns, used.run_ns * (most_sharers - 1));
+    const auto part =
+        static_cast<double>(wanted) / static_cast<double>(std::max<std::int64_t>(1, time.count()));
+    return static_cast<Weight>(std::min(part, 1.0) * static_cast<double>(one_cpu));
 }
 
-bool Balancer::step(const OutOfTime& out_of_time) {
-    if (!weighing_ && !redeal_) {
-        if (moved_ > 0) {
-            look_at_placements();
-        } else {
-            if (!is_due()) return true;
-            const auto before = std::exchange(begun_, Clock::now());
-            weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments, before);
+} // namespace
+
+/// Weighs all tasks under policy, so that the load of the machine is what they use and not how many they are:
+/// the share of a CPU for which a thread ran since it was last weighed, or would have run had it not waited;
+/// when it is weighed for the first time, since its birth, if that was long enough ago. What is not known
+/// is left as it was: one CPU at first; a thread that the policy leaves to somebody else counts nothing.
+class Weighing {
+  public:
+    using Clock = std::chrono::steady_clock;
+    /// `before`: when the last weighing began; no value: there was none. References must outlive it.
+    Weighing(const host::Root& root, TaskTable& tasks, planner::Assignments& assignments,
+             std::optional<Clock::time_point> before)
+        : root_(root), tasks_(tasks), assignments_(assignments), ticks_(host::ticks_since_boot()) {
+        if (before) since_ = Clock::now() - *before;
+        for (const auto& [pid, process] : tasks.processes())
+            pids_.push_back(pid);
+    }
+
+    bool step(const OutOfTime& out_of_time) {
+        while (!pids_.empty()) {
+            auto* process = tasks_.find(pids_.back());
+            if (process != nullptr && !weigh(*process, out_of_time)) return false;
+            sums_.reset();
+            pids_.pop_back();
+            if (out_of_time()) return false;
         }
-    }
-    if (weighing_) {
-        if (!weighing_->step(out_of_time)) return false;
-        weighing_.reset();
-        interrupts_.weigh();
-        look_at_placements();
-    }
-    if (basis_ != parts_.current.placements().load) { // worked out anew: the next time is soon enough
-        redeal_.reset();
         return true;
     }
-    const bool is_done = moved_ > 0 ? redeal_->measure(out_of_time) : redeal_->step(out_of_time);
-    if (is_done) finish();
-    return is_done;
+
+  private:
+    /// What the threads of one process use that have no slots of their own, by distribution; and its main
+    /// thread, which goes by the same name.
+    struct Sums {
+        TaskId process;
+        int next_tid = 0;
+        std::map<unsigned, std::optional<Weight>> weights;
+    };
+
+    /// True: all its threads were weighed.
+    bool weigh(KnownProcess& process, const OutOfTime& out_of_time) {
+        if (!sums_ || sums_->process != process.id) sums_ = Sums{.process = process.id};
+        while (auto* thread = process.threads.next(sums_->next_tid)) {
+            sums_->next_tid = thread->id.tid + 1;
+            if (!thread->seat.table) continue;
+            const unsigned table = *thread->seat.table;
+            auto weight = weight_of(*thread, process.id.tid);
+            // Its slot is free for others to use. What it does elsewhere counts as little as any foreign
+            // task's.
+            if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
+            if (thread->seat.is_own && thread->id != process.id) {
+                if (weight) assignments_.weigh(table, thread->id, *weight);
+                assignments_.leave_others(thread->id, std::span(&table, 1));
+            } else { // the process may have slots of several distributions
+                auto& sum = sums_->weights[table];
+                if (weight) sum = sum.value_or(0) + *weight;
+            }
+            if (out_of_time()) return false;
+        }
+        std::vector<unsigned> tables;
+        for (const auto& [table, weight] : sums_->weights) {
+            if (weight) assignments_.weigh(table, process.id, *weight);
+            tables.push_back(table);
+        }
+        assignments_.leave_others(process.id, tables);
+        return true;
+    }
+
+    std::optional<Weight> weight_of(KnownThread& thread, int pid) const {
+        const auto now = inventory::read_sched_time(root_, pid, thread.id.tid);
+        const auto before = std::exchange(thread.seat.used, now);
+        if (!now) return std::nullopt;
+        if (before && since_ && now->run_ns >= before->run_ns && now->wait_ns >= before->wait_ns)
+            return share({now->run_ns - before->run_ns, now->wait_ns - before->wait_ns}, *since_);
+        if (ticks_ <= thread.id.start_time) return std::nullopt;
+        const auto age = std::chrono::duration<double>(static_cast<double>(ticks_ - thread.id.start_time) /
+                                                       static_cast<double>(host::ticks_a_second()));
+        if (age < old_enough) return std::nullopt;
+        return share(*now, std::chrono::duration_cast<nanoseconds>(age));
+    }
+
+    const host::Root& root_;
+    TaskTable& tasks_;
+    planner::Assignments& assignments_;
+    std::optional<nanoseconds> since_; ///< the last weighing
+    std::uint64_t ticks_ = 0;          ///< since boot, now
+    std::vector<int> pids_;
+    std::optional<Sums> sums_;
+};
+
+Balancer::Balancer(Parts parts) : parts_(std::move(parts)) {}
+Balancer::~Balancer() = default;
+
+bool Balancer::step(const OutOfTime& out_of_time) {
+    if (!weighing_) {
+        constexpr std::chrono::seconds usual{60};
+        const auto now = Clock::now();
+        if (begun_ && now - *begun_ < (parts_.interval.count() > 0 ? parts_.interval : usual)) return true;
+        weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments,
+                                               std::exchange(begun_, now));
+    }
+    if (!weighing_->step(out_of_time)) return false;
+    weighing_.reset();
+    weigh_interrupts();
+    look();
+    return true;
 }
 
-void Balancer::look_at_placements() {
-    basis_ = parts_.current.placements().load;
-    parts_.assignments.use(basis_);
-    redeal_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
+/// By the time that their CPUs spend in them, so that the queues of a quiet interface push nobody off a core.
+void Balancer::weigh_interrupts() {
+    constexpr double long_enough = 1; // seconds, for what is counted in hundredths
+    if (!parts_.current->has_interrupts()) return;
+    const auto stat = parts_.root.proc().read("stat");
+    if (!stat || !*stat) return;
+    const auto now = Clock::now();
+    auto seconds = accounting::interrupt_seconds(**stat, static_cast<double>(host::ticks_a_second()));
+    const auto before = std::exchange(interrupt_seconds_, std::move(seconds));
+    const auto since = std::exchange(interrupts_at_, now);
+    const double time = since ? std::chrono::duration<double>(now - *since).count() : 0;
+    if (time < long_enough) return;
+    std::map<unsigned, Weight> weights;
+    for (const auto& [cpu, spent] : interrupt_seconds_)
+        if (const auto found = before.find(cpu); found != before.end() && spent >= found->second)
+            weights[cpu] = static_cast<Weight>(std::min((spent - found->second) / time, 1.0) *
+                                               static_cast<double>(one_cpu));
+    parts_.current->weigh_interrupts(weights);
 }
 
-void Balancer::finish() {
-    const auto redeal = std::exchange(redeal_, nullptr);
-    goodness_ = redeal->goodness();
-    if (moved_ > 0) { // this was about what came of it
-        goodness_->moves = std::exchange(moved_, 0);
-        return;
+void Balancer::look() {
+    const auto& placements = parts_.current.placements();
+    parts_.assignments.use(placements.load);
+    const auto found = planner::crowdings(placements, parts_.assignments, parts_.tell.is_settled);
+    crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
+    const auto moves = balance_.look(found);
+    if (parts_.interval.count() == 0 || moves.empty()) return;
+    for (const auto& move : moves) {
+        parts_.assignments.move(move.task, move.table, move.from, move.to);
+        parts_.log.info("changes place: " + planner::to_string(move), "tasks of crowded cores moved");
     }
-    if (parts_.interval.count() == 0 || redeal->moves().empty()) return;
-    std::set<TaskId> moved; // one may have slots of several distributions
-    for (const auto& [task, table, from, to] : redeal->moves()) {
-        if (parts_.tell.is_settled(task)) continue;
-        parts_.assignments.move(task, table, from, to);
-        moved.insert(task);
-    }
-    if (moved.empty()) return;
-    goodness_->moves = moved_ = moved.size();
-    parts_.log.info(
-        fmt::format("{} tasks change places: the busiest core had {:.2f} CPUs of work", moved.size(),
-                    static_cast<double>(goodness_->busiest) / static_cast<double>(planner::one_cpu)),
-        "slots dealt anew");
+    crowding_.reset();
     parts_.tell.has_moved();
 }
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/interrupt_weighing.hpp"
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
-#include "app/weighing.hpp"
 #include "app/world.hpp"
-#include "planner/redeal.hpp"
+#include "planner/balance.hpp"
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
 namespace affinityd::app {
 
-/// The stage of a pass that weighs tasks, measures how well they are placed, and deals slots anew where that
-/// gains something: not more often than the interval says, however many passes there are.
+class Weighing;
+
+/// The stage of a pass that weighs tasks and interrupts, and relieves crowded cores: not more often than the
+/// interval says, however many passes there are.
 class Balancer {
   public:
     struct Parts {
@@ -25,35 +26,34 @@ class Balancer {
         const Current& current;
         TaskTable& tasks;
         planner::Assignments& assignments;
-        std::chrono::seconds interval; ///< 0: slots are never dealt anew, only measured once a minute
+        std::chrono::seconds interval; ///< 0: no task is moved, all are weighed once a minute
         struct {
             std::function<void()> has_moved; ///< tasks have other slots: another pass is to move them
-            std::function<bool(const TaskId&)> is_settled; ///< it is not to be moved for what a re-deal gains
+            std::function<bool(const TaskId&)> is_settled; ///< it is not to be moved for a better balance
         } tell;
         Log& log;
     };
-    explicit Balancer(Parts parts) : parts_(std::move(parts)), interrupts_(parts_.root, parts_.current) {}
+    explicit Balancer(Parts parts);
+    ~Balancer();
 
     /// True: it is done, or not due.
     bool step(const OutOfTime& out_of_time);
     void use_interval(std::chrono::seconds interval) { parts_.interval = interval; }
-    /// As last measured; no value: not yet.
-    [[nodiscard]] const std::optional<planner::Goodness>& goodness() const { return goodness_; }
+    /// The worst at the last look that was left as it is; no value: there was none.
+    [[nodiscard]] const std::optional<planner::Crowding>& crowding() const { return crowding_; }
 
   private:
     using Clock = std::chrono::steady_clock;
-    [[nodiscard]] bool is_due() const;
-    void look_at_placements();
-    void finish();
+    void weigh_interrupts();
+    void look();
 
     Parts parts_;
-    InterruptWeighing interrupts_;
     std::optional<Clock::time_point> begun_; ///< the last time
     std::unique_ptr<Weighing> weighing_;
-    std::unique_ptr<planner::Redeal> redeal_; ///< refers to the placements of `basis_`
-    std::shared_ptr<const planner::CpuLoad> basis_;
-    std::optional<planner::Goodness> goodness_;
-    std::size_t moved_ = 0; ///< tasks, by the last re-deal: the next pass measures what came of it
+    std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`
+    std::optional<Clock::time_point> interrupts_at_;
+    planner::Balance balance_;
+    std::optional<planner::Crowding> crowding_;
 };
 
 } // namespace affinityd::app

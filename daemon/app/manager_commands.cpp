@@ -70,7 +70,7 @@ void Manager::status(OwnedAnswer answer) {
         }
         overview.load = shared_.loading.status();
         overview.problems = shared_.problems.list();
-        overview.goodness = balancer_.goodness();
+        overview.crowding = balancer_.crowding();
         overview.units = units_.status();
         add_coexistence(coexistence_, overview);
         overview.floods = tasks_.events().floods(EventQueue::Clock::now());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plan_job.hpp"
 
+#include "planner/balance.hpp"
+
 #include <utility>
 
 namespace affinityd::app {
@@ -22,11 +24,13 @@ bool PlanJob::step(const OutOfTime& out_of_time) {
         }
         pids_ = std::move(*pids);
     }
-    if (!step_tasks(out_of_time) || !step_queues(out_of_time) || !step_goodness(out_of_time)) return false;
+    if (!step_tasks(out_of_time) || !step_queues(out_of_time)) return false;
     // What is left, and to send it all, is long enough for a slice of its own.
     if (!std::exchange(is_listed_, true)) return false;
-    answer_(status::finish_plan(std::move(text_), basis_.world().placements().problems,
-                                measuring_->redeal.goodness()));
+    const auto& placements = basis_.world().placements();
+    const auto crowdings = planner::crowdings(placements, basis_.assignments());
+    answer_(status::finish_plan(std::move(text_), placements.problems,
+                                crowdings.empty() ? nullptr : &crowdings.front()));
     return true;
 }
 
@@ -119,14 +123,6 @@ bool PlanJob::step_queues(const OutOfTime& out_of_time) {
         if (out_of_time()) return false;
     }
     return true;
-}
-
-bool PlanJob::step_goodness(const OutOfTime& out_of_time) {
-    const auto& placements = basis_.world().placements();
-    if (measuring_ && measuring_->redeal.is_measured()) return true;
-    if (!measuring_ || measuring_->basis != placements.load)
-        measuring_.emplace(placements.load, planner::Redeal(placements, basis_.assignments()));
-    return measuring_->redeal.measure(out_of_time);
 }
 
 } // namespace affinityd::app

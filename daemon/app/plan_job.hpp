@@ -7,7 +7,6 @@
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
 #include "inventory/pid_stream.hpp"
-#include "planner/redeal.hpp"
 #include "status/answer_text.hpp"
 
 #include <memory>
@@ -38,12 +37,6 @@ class PlanJob final : public Job {
         std::size_t next = 0; ///< of `threads`
         bool is_read = false;
     };
-    /// How well the tasks would be placed.
-    struct Measuring {
-        std::shared_ptr<const planner::CpuLoad> basis; ///< of the placements that `redeal` refers to
-        planner::Redeal redeal;
-    };
-    [[nodiscard]] bool step_goodness(const OutOfTime& out_of_time);
     [[nodiscard]] bool step_tasks(const OutOfTime& out_of_time);
     [[nodiscard]] bool step_queues(const OutOfTime& out_of_time);
     void begin(int pid);
@@ -59,8 +52,7 @@ class PlanJob final : public Job {
     std::optional<std::vector<planner::QueueTarget>> targets_; ///< no value: it has not come to queues
     std::size_t next_queue_ = 0;                               ///< of `targets_`
     std::optional<std::vector<planner::Subject>> unwanted_;    ///< queues that go back to their originals
-    std::optional<Measuring> measuring_;
-    bool is_listed_ = false; ///< tasks and queues are in the text
+    bool is_listed_ = false;                                   ///< tasks and queues are in the text
 };
 
 } // namespace affinityd::app

@@ -48,24 +48,21 @@ void World::weigh_interrupts(const std::map<unsigned, planner::Weight>& weights)
     bool has_changed = false;
     for (const auto& [cpu, weight] : weights) {
         if (assumed_->on_cpu(cpu) == 0) continue;
-        auto& estimate = weights_[cpu];
-        estimate.weigh(weight);
-        placements_.load_errors[cpu] = estimate.error();
-        has_changed = has_changed || std::abs(estimate.weight() - placements_.load->on_cpu(cpu)) >= little;
+        auto& known = weights_.try_emplace(cpu, weight).first->second;
+        known = (known + weight) / 2;
+        has_changed = has_changed || std::abs(known - placements_.load->on_cpu(cpu)) >= little;
     }
     if (has_changed) use_weights();
 }
 
 void World::use_weights() {
     std::erase_if(weights_, [&](const auto& entry) { return assumed_->on_cpu(entry.first) == 0; });
-    placements_.load_errors.clear();
     if (weights_.empty()) return;
     planner::CpuLoad load(machine_.topology);
     for (const auto& cpu : machine_.topology.cpus) {
         const auto measured = weights_.find(cpu.id);
-        const auto weight = measured == weights_.end() ? assumed_->on_cpu(cpu.id) : measured->second.weight();
+        const auto weight = measured == weights_.end() ? assumed_->on_cpu(cpu.id) : measured->second;
         if (weight > 0) load.add({cpu.id}, weight);
-        if (measured != weights_.end()) placements_.load_errors[cpu.id] = measured->second.error();
     }
     placements_.load = std::make_shared<const planner::CpuLoad>(std::move(load));
 }

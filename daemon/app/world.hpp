@@ -2,7 +2,6 @@
 #pragma once
 
 #include "machine/machine.hpp"
-#include "planner/estimate.hpp"
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
@@ -38,9 +37,9 @@ class World {
     void update(machine::KnownLatencies latencies);
     /// BPF was refused, or not any more; that stays, too.
     void use_steering(bool can_steer);
-    /// What interrupts have really taken of the CPUs that they go to since the last time: it is averaged. Who
-    /// is not there weighs as before; a CPU that gets its first interrupt from us weighs one CPU until the
-    /// next time.
+    /// What interrupts have really taken of the CPUs that they go to since the last time: the mean of both
+    /// counts. Who is not there weighs as before; a CPU that gets its first interrupt from us weighs one CPU
+    /// until the next time.
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
@@ -77,7 +76,7 @@ class World {
     planner::Matcher matcher_;
     planner::Placements placements_;
     std::shared_ptr<const planner::CpuLoad> assumed_; ///< load of interrupts, one CPU each
-    std::map<unsigned, planner::Estimate> weights_;   ///< of interrupts, by CPU, as measured
+    std::map<unsigned, planner::Weight> weights_;     ///< of interrupts, by CPU, as measured
     std::uint64_t version_ = 0;
     std::set<std::string, std::less<>> seen_;           ///< policies with a process, now or before
     std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep

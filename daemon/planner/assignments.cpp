@@ -54,8 +54,6 @@ const TaskId& family_of(const SlotRequest& request) {
     return request.parent == TaskId{} ? request.process : request.parent;
 }
 
-constexpr Weight idle = one_cpu / 50; ///< a task that uses less takes no slot from others
-
 /// Loads that differ by less than an eighth of a CPU are alike.
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
@@ -161,7 +159,7 @@ void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
 
 void Assignments::put(Seat& seat, const Slot* slot) {
     auto& table = tables_[seat.table];
-    const Weight weight = seat.weight.weight();
+    const Weight weight = seat.weight;
     const bool has_company = seat.company != Companies::none;
     count_peer(seat, false);
     if (seat.place != no_place) {
@@ -226,12 +224,12 @@ std::size_t Assignments::assign(const SlotRequest& request) {
             put(*seat, &slot);
         return *chosen;
     }
-    Estimate weight;
+    std::pair weight{one_cpu, false};
     std::optional<std::size_t> kept;
     if (request.group_of != TaskId{} && request.group_of != request.task)
         owners_.insert_or_assign(request.task, request.group_of);
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
-        weight = other->second.weight;
+        weight = {other->second.weight, other->second.is_weighed};
         kept = slot_named(slots, other->second.now);
         erase(other);
     }
@@ -241,10 +239,10 @@ std::size_t Assignments::assign(const SlotRequest& request) {
 
 /// A new seat, for a task that has none in this distribution.
 std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::size_t chosen,
-                              const Estimate& weight) {
+                              std::pair<Weight, bool> weight) {
     const auto& slot = request.slots[chosen];
     const unsigned name = slot.cpus.first();
-    auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight})->second;
+    auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight.first, weight.second})->second;
     seat.family = family_of(request);
     note_cpuset(cpusets_, seat.cpuset, request.cpuset);
     if (const auto* company = request.company) {
@@ -260,7 +258,7 @@ std::size_t Assignments::change_company(const SlotRequest& request, unsigned tab
     auto [at, end] = seats_.equal_range(request.task);
     while (at->second.table != table)
         ++at;
-    const auto weight = at->second.weight;
+    const std::pair weight{at->second.weight, at->second.is_weighed};
     const auto kept = request.company == nullptr ? slot_named(request.slots, at->second.now) : std::nullopt;
     erase(at);
     if (request.company == nullptr) return seat(request, table, kept ? *kept : best(request, table), weight);
@@ -330,11 +328,12 @@ std::optional<unsigned> Assignments::number(const DistributionId& distribution) 
 void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     auto* seat = seat_of(seats_, task, table);
     if (seat == nullptr) return;
-    const Weight before = seat->weight.weight();
-    seat->weight.weigh(weight);
-    const Weight more = seat->weight.weight() - before;
+    const Weight before =
+        std::exchange(seat->weight, seat->is_weighed ? (seat->weight + weight) / 2 : weight);
+    seat->is_weighed = true;
+    const Weight more = seat->weight - before;
     weigh_place(tables_[table], seat->place, more);
-    count_peer(*seat, seat->weight.weight() >= idle);
+    count_peer(*seat, seat->weight >= idle);
     if (seat->company != Companies::none) companies_.weigh(seat->company, seat->company_place, more);
 }
 

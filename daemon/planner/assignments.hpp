@@ -5,7 +5,6 @@
 #include "planner/companies.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/distribution.hpp"
-#include "planner/estimate.hpp"
 #include "planner/occupied.hpp"
 #include "planner/slot_cpus.hpp"
 #include "planner/slots.hpp"
@@ -65,8 +64,8 @@ class Assignments {
     void leave(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
-    /// What the task used in its slot of the distribution since it was last weighed, >= 0: it counts with its
-    /// average; `one_cpu` until anything is known.
+    /// What the task used in its slot of the distribution since it was last weighed, >= 0: it counts with the
+    /// mean of that and what it counted before; `one_cpu` until anything is known.
     void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
     /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
     void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
@@ -83,12 +82,14 @@ class Assignments {
     [[nodiscard]] const Companies& companies() const { return companies_; }
 
     static constexpr unsigned no_cpuset = ~0U, no_place = ~0U;
+    static constexpr Weight idle = one_cpu / 50; ///< a task that uses less takes no slot from others
     /// A task in its slot.
     struct Seat {
         unsigned table; ///< its distribution: an index for distribution()
         unsigned now;   ///< the slot, by its first CPU
         unsigned given; ///< the first one that it was given
-        Estimate weight;
+        Weight weight = one_cpu;
+        bool is_weighed = false;
         unsigned cpuset = no_cpuset; ///< for cpuset_of()
         unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
         unsigned company = Companies::none;
@@ -101,6 +102,10 @@ class Assignments {
     [[nodiscard]] const DistributionId& distribution(unsigned table) const { return *tables_[table].id; }
     /// The cpuset that leaves the task fewer slots than its distribution has; empty: it may have all.
     [[nodiscard]] const CpuSet& cpuset_of(const Seat& seat) const;
+    /// The CPUs that it has, of its slot.
+    [[nodiscard]] const CpuSet& cpus_of(const Seat& seat) const {
+        return tables_[seat.table].places[seat.place].cpus;
+    }
     /// The process in whose group the task is; otherwise itself.
     [[nodiscard]] TaskId owner(const TaskId& task) const;
     /// The task changes over from one slot of a distribution to another for good. Nothing happens if it is
@@ -129,7 +134,8 @@ class Assignments {
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
     void reseat(const SlotRequest& request, unsigned table);
-    std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen, const Estimate& weight);
+    std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen,
+                     std::pair<Weight, bool> weight);
     std::size_t change_company(const SlotRequest& request, unsigned table);
     void weigh_place(Table& table, unsigned place, Weight weight);
     Seats::iterator erase(Seats::iterator seat);

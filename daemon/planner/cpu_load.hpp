@@ -6,7 +6,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -18,9 +17,6 @@ constexpr Weight one_cpu = 1'000'000; ///< also the weight of a task of which no
 
 /// More than this, and lanes are worth being moved.
 constexpr Weight much = one_cpu / 2;
-
-/// How far what is known of the load of CPUs may be from the truth; who is missing is known exactly.
-using LoadErrors = std::map<unsigned, Weight>;
 
 /// How much work sits on each CPU, core, cache group and node of a machine. A value.
 class CpuLoad {

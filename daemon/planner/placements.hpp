@@ -111,7 +111,6 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load;        ///< of the interrupts of lanes; each compile() makes another
-    LoadErrors load_errors;                     ///< of `load`; none until it is measured
     std::shared_ptr<const Closeness> closeness; ///< null: no policy says `measured`
     bool has_foreign_latencies = false;         ///< those that are kept are another machine's
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use

@@ -92,7 +92,7 @@ TaskSlot decide(const OnLane& lane, const ResolvedPolicy& resolved, const Assign
     const auto from =
         std::ranges::find(lane.slots, lane.seat->now, [](const Slot& one) { return one.cpus.first(); });
     const auto before = from == lane.slots.end() ? 0 : load.of(from->cpus).core;
-    if (work + lane.seat->weight.weight() > std::max(limit, before)) return {AtArrivals::crowded};
+    if (work + lane.seat->weight > std::max(limit, before)) return {AtArrivals::crowded};
     return {AtArrivals::moves, TaskSlot::Move{lane.seat->table, lane.seat->now, slot}};
 }
 

@@ -119,12 +119,12 @@ OwnedText finish(AnswerText text, const Overview& overview, const std::string& c
 }
 
 OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
-                      const planner::Goodness& goodness) {
+                      const planner::Crowding* crowding) {
     json list = json::array();
     for (const auto& problem : problems)
         list.push_back(to_json(problem));
     text.add_member("problems", dump(list));
-    text.add_member("balance", dump(to_json(goodness)));
+    text.add_member("balance", dump(crowding == nullptr ? json(nullptr) : to_json(*crowding)));
     return text.finish();
 }
 

@@ -47,8 +47,9 @@ class AnswerText {
 /// The end of a status answer, and the whole of the shorter ones.
 [[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
                                const std::string& measurement);
+/// `crowding`: the worst that would be; null: none would.
 [[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
-                                    const planner::Goodness& goodness);
+                                    const planner::Crowding* crowding);
 [[nodiscard]] OwnedText finish(AnswerText text, const ProcessExplanation& process);
 /// `note`: why no policy places it; "": there is nothing to say.
 [[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues,

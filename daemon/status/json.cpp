@@ -347,17 +347,17 @@ json to_json(const QueueStatus& queue) {
     return value;
 }
 
-json to_json(const planner::Goodness& goodness) {
+json to_json(const planner::Crowding& crowding) {
     const auto cpus = [](planner::Weight load) {
         return std::round(static_cast<double>(load) * 1000 / static_cast<double>(planner::one_cpu)) / 1000;
     };
-    return {{"quotient", std::round(goodness.balance() * 1000) / 1000},
-            {"busiest_core", cpus(goodness.busiest)},
-            {"least_busiest_core", cpus(std::min(goodness.least, goodness.busiest))},
-            {"off_node", goodness.off_node},
-            {"sharing_a_core", goodness.paired},
-            {"moved", goodness.moves},
-            {"text", planner::to_string(goodness)}};
+    json value{{"busiest_core", crowding.core}, {"busiest_load", cpus(crowding.load)},
+               {"free_core", crowding.free},    {"free_load", cpus(crowding.free_load)},
+               {"tasks", json::array()},        {"text", planner::to_string(crowding)}};
+    value["tasks"].push_back({{"tid", crowding.task.tid}, {"policy", crowding.policy}});
+    if (crowding.mate != TaskId{})
+        value["tasks"].push_back({{"tid", crowding.mate.tid}, {"policy", crowding.mate_policy}});
+    return value;
 }
 
 json to_json(const Overview& overview) {
@@ -384,7 +384,7 @@ json to_json(const Overview& overview) {
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
             {"problems", list_of(overview.problems)},
-            {"balance", overview.goodness ? to_json(*overview.goodness) : json(nullptr)},
+            {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)},
             {"floods", list_of(overview.floods, flood_json)}};

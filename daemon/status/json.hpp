@@ -24,7 +24,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const NotSteered& listeners);
 [[nodiscard]] nlohmann::json to_json(const TasksAtArrivals& tasks);
 [[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);
-[[nodiscard]] nlohmann::json to_json(const planner::Goodness& goodness); ///< loads in CPUs
+[[nodiscard]] nlohmann::json to_json(const planner::Crowding& crowding); ///< loads in CPUs
 [[nodiscard]] nlohmann::json to_json(const Overview& overview);
 /// Without its threads.
 [[nodiscard]] nlohmann::json to_json(const ProcessExplanation& process);

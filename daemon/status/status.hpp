@@ -6,7 +6,7 @@
 #include "locality/arrivals.hpp"
 #include "locality/shares.hpp"
 #include "planner/action.hpp"
-#include "planner/goodness.hpp"
+#include "planner/balance.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "planner/steering.hpp"
@@ -220,7 +220,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<WriterStatus> other_writers;
     std::vector<FloodStatus> floods{};
-    std::optional<planner::Goodness> goodness; ///< of the tasks' places; no value: not measured yet
+    std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
 };
 
 /// What `explain` says of one thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One load for the whole machine: what several policies put on its cores, and what a re-deal makes of it.
-#include "planner/redeal.hpp"
+// One load for the whole machine: what several policies put on its cores, and who leaves a crowded core.
+#include "planner/balance.hpp"
 #include "world.hpp"
 
 #include <map>
@@ -23,14 +23,6 @@ CpuSet start(World& world, int pid, std::size_t policy, const std::string& comm 
     auto task = test::thread(pid, comm, world.machine.topology.online);
     world.settle(task, policy);
     return task.allowed;
-}
-
-Redeal redealt(World& world) {
-    Redeal redeal(world.placements, world.assignments);
-    EXPECT_TRUE(redeal.step([] { return false; }));
-    for (const auto& move : redeal.moves())
-        world.assignments.move(move.task, move.table, move.from, move.to);
-    return redeal;
 }
 
 TEST(Balance, FourProgramsUnderFourPoliciesHaveACoreEachOnBothSockets) {
@@ -126,135 +118,117 @@ TEST(Balance, AnIdleHelperDoesNotPushAWorkerOffACore) {
     EXPECT_EQ(start(world, 102, 1).to_list(), "2");
 }
 
-TEST(Redeal, BusyTasksOnOneCoreAreTakenApart) {
-    World world(policies_saying(4, "spread: cpu\nbind: cpu\ncpus: 0,2,4,6\n"), test::plain());
-    // Two helpers came first; two workers then shared a core with one each.
-    for (int i = 0; i < 8; ++i)
-        start(world, 100 + i, static_cast<std::size_t>(i % 4));
-    // Those on CPUs 0 and 4 are busy.
-    for (int i = 0; i < 8; ++i)
-        world.assignments.weigh({"p" + std::to_string(i % 4), 0, ""},
-                                {100 + i, (100U + static_cast<unsigned>(i)) * 10},
-                                i % 2 == 0 ? one_cpu : one_cpu / 50);
-    const auto redeal = redealt(world);
-    EXPECT_LT(redeal.goodness().balance(), 0.6);
-    EXPECT_LE(redeal.moves().size(), 2U);
-    EXPECT_GT(redealt(world).goodness().balance(), 0.95);
-}
-
-TEST(Redeal, NobodyMovesForASmallGain) {
-    World world(policies_saying(2, "spread: cpu\nbind: cpu\ncpus: 0,2\n"), test::plain());
-    for (int i = 0; i < 4; ++i)
-        start(world, 100 + i, static_cast<std::size_t>(i % 2));
-    const std::map<int, Weight> weights{{100, 500}, {101, 420}, {102, 480}, {103, 490}};
-    for (const auto& [pid, weight] : weights)
-        world.assignments.weigh({"p" + std::to_string(pid % 2), 0, ""},
-                                {pid, static_cast<unsigned>(pid) * 10U}, weight * 1000);
-    EXPECT_TRUE(redealt(world).moves().empty());
-}
-
-TEST(Redeal, ATaskTakesTheSlotOfAnotherWhichGoesOn) {
-    // One may be on 0 and 2, the other on 2 and 4, a third on 0 only.
-    World world({"match: {comm: a}\ncpus: 0,2\nspread: cpu\nbind: cpu\n",
-                 "match: {comm: b}\ncpus: 2,4\nspread: cpu\nbind: cpu\n",
-                 "match: {comm: c}\ncpus: \"0\"\nspread: cpu\nbind: cpu\n"},
-                test::plain());
-    EXPECT_EQ(start(world, 100, 0).to_list(), "0");
-    EXPECT_EQ(start(world, 101, 1).to_list(), "4") << "the other node has no load";
-    world.assignments.leave({101, 1010});
-    auto other = test::thread(101, "b", CpuSet{2});
-    world.settle(other, 1);
-    EXPECT_EQ(other.allowed.to_list(), "2") << "it was there already";
-    EXPECT_EQ(start(world, 102, 2).to_list(), "0");
-    EXPECT_EQ(redealt(world).moves().size(), 2U);
-    EXPECT_EQ(redealt(world).goodness().busiest, one_cpu);
-}
-
-TEST(Redeal, AProcessLeavesItsGroupAsAWhole) {
-    World world({"match: {comm: a}\ntogether: node\nspread: cpu\nbind: cpu\n"}, test::without_smt(16));
-    // Four processes of eight threads each; the two on the first node turn out to be the busy ones.
-    std::vector<std::vector<inventory::Thread>> processes;
-    const auto plan_all = [&] {
-        for (auto& threads : processes)
-            for (auto& task : threads)
-                world.apply(task,
-                            plan_thread(world.planning(), {.id = threads.front().id, .policy = 0}, {task}));
-    };
+TEST(Balance, BusyProgramsOfOneCacheGroupGetACoreEachWhenTheirPoliciesBindThemToCores) {
+    World world(policies_saying(4, "cpus: 0-3,4-7\n"), test::plain());
+    std::vector<inventory::Thread> tasks;
     for (int i = 0; i < 4; ++i) {
-        auto& threads = processes.emplace_back();
-        for (int k = 0; k < 8; ++k)
-            threads.push_back(test::thread(100 + i * 10 + k, "a", world.machine.topology.online));
-        plan_all();
+        const auto policy = static_cast<std::size_t>(i);
+        world.settle(tasks.emplace_back(test::thread(100 + i, "app", world.machine.topology.online)), policy);
+        world.assignments.weigh({"p" + std::to_string(i), 0, ""}, tasks.back().id, one_cpu);
     }
-    const auto node_of = [](const auto& task) { return task.allowed.first() / 8; };
-    const unsigned busy_node = node_of(processes.front().front());
-    for (const auto& threads : processes)
-        for (const auto& task : threads)
-            world.assignments.weigh(
-                {"p0", 0, std::to_string(node_of(task) * 8), DistributionId::Kind::in_group}, task.id,
-                node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
-    ASSERT_NEAR(redealt(world).goodness().balance(), 0.5, 0.05);
-    plan_all();
-    EXPECT_GT(redealt(world).goodness().balance(), 0.9);
-    for (const auto& threads : processes)
-        for (const auto& task : threads)
-            EXPECT_EQ(node_of(task), node_of(threads.front())) << "they stay together";
-    Weight sum = 0;
-    for (const unsigned cpu : world.machine.topology.online)
-        sum += world.assignments.load().on_cpu(cpu);
-    EXPECT_EQ(sum, 16 * (one_cpu * 9 / 10 + one_cpu / 50)) << "each counts once";
-}
-
-TEST(Redeal, TasksThatACpusetCutsStayWhereTheyAre) {
-    World world({"match: {comm: a}\nspread: cpu\nbind: cpu\n"}, test::plain());
-    const CpuSet cpuset{0, 1};
-    for (int pid = 100; pid < 104; ++pid) {
-        auto task = test::thread(pid, "a", cpuset);
-        const auto plan =
-            plan_thread(world.planning(), {.id = task.id, .policy = 0, .cpuset = &cpuset}, {task});
-        world.apply(task, plan);
-        EXPECT_TRUE(cpuset.contains(task.allowed));
+    world.reload(policies_saying(4, "cpus: 0-3,4-7\nbind: core\n"));
+    std::set<std::string> cores;
+    for (std::size_t i = 0; i < 4; ++i) {
+        world.settle(tasks[i], i);
+        cores.insert(tasks[i].allowed.to_list());
     }
-    EXPECT_TRUE(redealt(world).moves().empty());
+    EXPECT_EQ(cores, (std::set<std::string>{"0-1", "2-3", "4-5", "6-7"}));
 }
 
-TEST(Goodness, SaysWhatIsWrong) {
-    Goodness goodness{.busiest = 2 * one_cpu, .least = one_cpu, .off_node = 3, .paired = 1, .moves = 2};
-    EXPECT_EQ(to_string(goodness),
-              "the busiest core has 2.00 CPUs of work where 1.00 would do; 3 tasks are not on "
-              "the node of their interface");
-    goodness.off_node = 0;
-    goodness.shared = {.policies = {"redis", "nginx"}, .core = 2, .free = 3};
-    EXPECT_EQ(to_string(goodness), "nginx and redis share the core of CPU 2 while that of CPU 3 is idle");
-    EXPECT_EQ(to_string(Goodness{}), "");
-    EXPECT_EQ(Goodness{}.balance(), 1.0);
-}
+/// One task that weighs as much, in hundredths of a CPU, on this CPU; its policy may use `cpus`.
+struct Sitter {
+    unsigned cpu;
+    int weight;
+    std::string cpus;
+    std::string policy = ""; ///< "": one of its own
+};
 
-Weight least_busiest(std::vector<Confined> work, const CpuLoad& fixed) {
-    LeastBusiest least(std::move(work), fixed);
-    while (!least.step([] { return true; })) {
+struct Case {
+    const char* name;
+    std::vector<Sitter> tasks;
+    std::string expected; ///< "task>CPU" of each that is to move, in order
+};
+
+const std::vector<Case> cases{
+    {"two busy ones on one core: one goes to the first free core", {{0, 100, "0-7"}, {0, 90, "0-7"}}, "1>2"},
+    {"the lightest goes", {{0, 90, "0-7"}, {0, 30, "0-7"}, {0, 60, "0-7"}}, "1>2 2>4"},
+    {"siblings share a core", {{0, 100, "0-7"}, {1, 100, "0-7"}}, "0>2"},
+    {"idle ones stay", {{0, 100, "0-7"}, {0, 1, "0-7"}, {0, 1, "0-7"}}, ""},
+    {"one alone stays", {{0, 100, "0-7"}}, ""},
+    {"as busy everywhere",
+     {{0, 100, "0-7"},
+      {0, 100, "0-7"},
+      {2, 100, "0-7"},
+      {2, 100, "0-7"},
+      {4, 100, "0-7"},
+      {4, 100, "0-7"},
+      {6, 100, "0-7"},
+      {6, 100, "0-7"}},
+     ""},
+    {"a small gain", {{0, 50, "0,2"}, {0, 42, "0,2"}, {2, 48, "0,2"}, {2, 30, "0,2"}}, ""},
+    {"only where its policy allows", {{0, 100, "0"}, {0, 100, "0,4"}}, "1>4"},
+    {"none may leave", {{0, 100, "0"}, {0, 100, "0"}}, ""},
+    {"policies move at once, each one task",
+     {{0, 100, "0-7", "a"}, {0, 100, "0-7", "a"}, {0, 100, "0-7", "b"}, {0, 100, "0-7", "b"}},
+     "0>2 2>4"},
+    {"four of four policies",
+     {{0, 90, "0-7"}, {0, 91, "0-7"}, {0, 92, "0-7"}, {0, 93, "0-7"}},
+     "0>2 1>4 2>6"},
+};
+
+TEST(Crowdings, TheLightestTaskOfABusyCoreGoesToTheLeastLoadedThatItsPolicyAllows) {
+    for (const auto& one : cases) {
+        std::vector<std::string> texts;
+        std::map<std::string, std::size_t> policies;
+        std::vector<std::size_t> of;
+        for (const auto& task : one.tasks) {
+            const auto name = task.policy.empty() ? std::to_string(of.size()) : task.policy;
+            const auto [at, is_new] = policies.try_emplace(name, texts.size());
+            if (is_new)
+                texts.push_back("match: {comm: a}\nspread: cpu\nbind: cpu\ncpus: \"" + task.cpus + "\"\n");
+            of.push_back(at->second);
+        }
+        World world(texts, test::plain());
+        world.assignments.use(world.placements.load);
+        for (std::size_t i = 0; i < one.tasks.size(); ++i) {
+            const TaskId task{static_cast<int>(i), 7};
+            const DistributionId id{"p" + std::to_string(of[i]), 0, ""};
+            const std::vector<Slot> only{{CpuSet{one.tasks[i].cpu}, CpuSet{one.tasks[i].cpu}}};
+            (void)world.assignments.assign({.distribution = id, .slots = only, .task = task, .present = {}});
+            world.assignments.weigh(id, task, one.tasks[i].weight * (one_cpu / 100));
+        }
+        std::string moves;
+        for (const auto& move : crowdings(world.placements, world.assignments))
+            moves +=
+                (moves.empty() ? "" : " ") + std::to_string(move.task.tid) + ">" + move.to.cpus.to_list();
+        EXPECT_EQ(moves, one.expected) << one.name;
     }
-    return least.value();
 }
 
-TEST(Goodness, TheLeastIsFoundByCounting) {
-    const CpuLoad none{test::plain().topology};
-    EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), {4, 3}, 7}}, none), 4) << "the largest piece";
-    EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), {2, 2, 2, 2, 2}, 10}}, none), 4) << "five on four cores";
-    EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), {1}, 1}, {CpuSet{0, 1}, {2, 2}, 4}}, none), 4)
-        << "confined to one core";
-    CpuLoad busy = none;
-    busy.add({0}, 9);
-    EXPECT_EQ(least_busiest({}, busy), 9) << "what cannot be moved";
-    EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), std::vector<Weight>(9, one_cpu), 9 * one_cpu}}, none),
-              3 * one_cpu)
-        << "nine that are alike";
-    std::vector<Weight> unlike;
-    for (Weight i = 0; i < 9; ++i)
-        unlike.push_back(one_cpu - i * 100);
-    EXPECT_NEAR(static_cast<double>(least_busiest({{CpuSet::range(0, 7), unlike, 0}}, none)), 3.0 * one_cpu,
-                3.0 * one_cpu / 200)
-        << "nearly";
+TEST(Crowdings, NameTheTasksAndTheCores) {
+    const Crowding crowding{.core = 0,
+                            .free = 2,
+                            .load = 2 * one_cpu,
+                            .free_load = 0,
+                            .task = {10, 1},
+                            .policy = "web",
+                            .mate = {11, 1},
+                            .mate_policy = "db",
+                            .to = {}};
+    EXPECT_EQ(to_string(crowding),
+              "CPU 0 has 2.00 CPUs of work (task 10 under web and 11 under db), CPU 2 has 0.00");
+}
+
+TEST(Balance, ACoreIsRelievedAfterThreeLooksRunning) {
+    Balance balance;
+    const std::vector<Crowding> crowded{
+        {.core = 4, .task = {1, 1}, .policy = "p", .mate = {}, .mate_policy = {}, .to = {}}};
+    EXPECT_TRUE(balance.look(crowded).empty());
+    EXPECT_TRUE(balance.look(crowded).empty());
+    EXPECT_TRUE(balance.look({}).empty());
+    EXPECT_TRUE(balance.look(crowded).empty());
+    EXPECT_TRUE(balance.look(crowded).empty());
+    EXPECT_EQ(balance.look(crowded).size(), 1U);
 }
 
 } // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where interrupts, steering maps and the tasks that they serve belong.
-#include "planner/redeal.hpp"
 #include "world.hpp"
 
 #include <algorithm>
@@ -249,20 +248,6 @@ TEST(Lanes, TasksOfASecondPolicyOnOneNicAreNearItWithCoresOfTheirOwn) {
         EXPECT_EQ(world.placements.problems.front().message,
                   "its queues are already placed by policy p0: affinity: full acts as process near it");
     }
-}
-
-TEST(Lanes, ATaskOfASecondPolicyThatIsOffTheNodeOfItsNicIsCounted) {
-    auto machine = test::without_smt(8);
-    test::add_nic(machine, "eth0", 1, 2, 30);
-    const std::string far = "match: {comm: b}\naffinity: full\nnics: [eth0]\ncpus: 0-3\nbind: core\n";
-    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\n", far}, machine,
-                {{"p0", {{{"eth0"}, 1}}}, {"p1", {{{"eth0"}, 1}}}});
-    const std::vector<std::string> eth0{"eth0"};
-    auto task = thread(1, "b");
-    (void)world.settle(task, 1, &eth0);
-    Redeal redeal(world.placements, world.assignments);
-    ASSERT_TRUE(redeal.measure([] { return false; }));
-    EXPECT_EQ(redeal.goodness().off_node, 1U);
 }
 
 TEST(Lanes, NicsOfAStackAreThoseAtItsBottomAndALoopHasNone) {

@@ -3,13 +3,12 @@
 
 #include "machines.hpp"
 #include "packing.hpp"
+#include "planner/balance.hpp"
 #include "planner/plan.hpp"
-#include "planner/redeal.hpp"
 #include "world.hpp"
 
 #include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -246,30 +245,16 @@ class Life {
             assignments_.leave_others(unit, distributions);
         }
     }
-    /// A pass, a re-deal, and a pass; how many moved.
-    std::size_t redeal() {
+    /// A pass, a look at what is crowded, and a pass; how many moved.
+    std::size_t look() {
         pass();
-        Redeal redeal(placements_, assignments_);
-        while (!redeal.step([] { return true; })) {
-        }
-        for (const auto& move : redeal.moves())
+        const auto moves = balance_.look(crowdings(placements_, assignments_));
+        for (const auto& move : moves)
             assignments_.move(move.task, move.table, move.from, move.to);
         pass();
-        std::set<TaskId> moved;
-        for (const auto& move : redeal.moves())
-            moved.insert(move.task);
-        return moved.size();
+        return moves.size();
     }
 
-    /// As it is now.
-    [[nodiscard]] Goodness goodness() const {
-        Redeal redeal(placements_, assignments_);
-        redeal.step([&] { return true; });
-        while (redeal.goodness().busiest == 0 && redeal.goodness().least == 0 &&
-               !redeal.step([] { return true; })) {
-        }
-        return redeal.goodness();
-    }
     [[nodiscard]] double busiest() const {
         return static_cast<double>(assignments_.load().busiest()) / static_cast<double>(one_cpu);
     }
@@ -383,6 +368,7 @@ class Life {
     std::vector<std::size_t> index_; ///< of each text's policy
     Placements placements_;
     Assignments assignments_;
+    Balance balance_;
     NoUndo undo_;
     std::map<int, std::vector<One>> live_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts in the load of the machine when slots get other CPUs, cpusets cut them, and CPUs go offline.
 #include "planner/assignments.hpp"
-#include "planner/redeal.hpp"
 #include "world.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand worlds made by chance: what births, deaths and re-deals come to, against the best that a search
+// Worlds made by chance: what births, deaths and moves come to, against the best that a search
 // finds which knows nothing of how the planner works.
 #include "lives.hpp"
 #include "recorded.hpp"
@@ -50,31 +50,34 @@ std::vector<std::size_t> in_order(const Recipe& recipe) {
     return order;
 }
 
-/// All that happens, with a re-deal now and then and at the end; how many moved.
+/// All that happens, with a look now and then, and some minutes of peace at the end; how many moved.
 std::size_t live_through(Life& life, const Recipe& recipe) {
+    constexpr int minutes = 12;
     std::size_t moves = 0, events = 0;
     for (const int event : recipe.events) {
         life.event(event);
-        if (++events % 10 == 0) moves += life.redeal();
+        if (++events % 10 == 0) moves += life.look();
     }
-    return moves + life.redeal();
+    for (int i = 0; i < minutes; ++i)
+        moves += life.look();
+    return moves;
 }
 
 /// The lowest busiest core that is found.
-double search(const Life& life, double enough) {
+double search(const Life& life) {
     auto [packing, now] = life.packing();
     packing.start_at(now);
     EXPECT_NEAR(packing.busiest(), life.busiest(), 0.001);
     std::mt19937 random(1);
-    double best = packing.anneal(random, 8000, enough);
+    double best = packing.anneal(random, 8000, 0);
     packing.start_greedily();
-    return std::min(best, packing.anneal(random, 8000, enough));
+    return std::min(best, packing.anneal(random, 8000, 0));
 }
 
 TEST(Worlds, TheBusiestCoreIsNearTheBestThatASearchFinds) {
-    constexpr unsigned worlds = 1000;
+    constexpr unsigned worlds = 200;
     std::vector<double> quotients;
-    std::size_t moves = 0, events = 0, searched = 0;
+    std::size_t moves = 0, events = 0;
     for (unsigned seed = 0; seed < worlds; ++seed) {
         SCOPED_TRACE(seed);
         const auto world = recipe(seed);
@@ -82,23 +85,16 @@ TEST(Worlds, TheBusiestCoreIsNearTheBestThatASearchFinds) {
         moves += live_through(life, world);
         events += world.events.size();
         const double busiest = life.busiest();
-        const double least = static_cast<double>(life.goodness().least) / one_cpu;
-        double best = busiest;
-        if (least < busiest) {
-            ++searched;
-            best = search(life, least + 1e-3);
-            EXPECT_LE(least, best + 0.001) << "no placement can be below it";
-        }
+        const double best = std::min(busiest, search(life));
         quotients.push_back(busiest > 0 ? best / busiest : 1);
     }
     std::ranges::sort(quotients);
     const auto good = std::ranges::count_if(quotients, [](double quotient) { return quotient >= 0.9; });
     const double per_event = static_cast<double>(moves) / static_cast<double>(events);
-    fmt::print(
-        "measured: {} worlds, {} searched; best/busiest: lowest {:.3f}, 1 % below {:.3f}, 5 % below {:.3f}, "
-        "10 % below {:.3f}; {:.1f} % have 0.9 or more; {:.2f} moves per birth or death\n",
-        worlds, searched, quotients.front(), quotients[worlds / 100], quotients[worlds / 20],
-        quotients[worlds / 10], 100.0 * static_cast<double>(good) / worlds, per_event);
+    fmt::print("measured: {} worlds; best/busiest: lowest {:.3f}, 1 % below {:.3f}, 5 % below {:.3f}, "
+               "10 % below {:.3f}; {:.1f} % have 0.9 or more; {:.2f} moves per birth or death\n",
+               worlds, quotients.front(), quotients[worlds / 100], quotients[worlds / 20],
+               quotients[worlds / 10], 100.0 * static_cast<double>(good) / worlds, per_event);
     EXPECT_GE(good, worlds * 95 / 100);
     EXPECT_GE(quotients.front(), 0.75);
     EXPECT_LE(per_event, 1.0);
@@ -112,54 +108,6 @@ TEST(Worlds, TheSameEventsGiveTheSamePlan) {
         EXPECT_EQ(one.masks(), other.masks()) << seed;
         EXPECT_FALSE(one.masks().empty() && !one.alive().empty()) << seed;
     }
-}
-
-/// Those that live at the end are born, with re-deals at the end until nobody moves.
-double reached(const Recipe& world, const std::vector<std::size_t>& policies, const std::vector<int>& births,
-               bool with_redeals) {
-    Life life(world, policies);
-    std::size_t events = 0;
-    for (const int number : births) {
-        life.event(number);
-        if (with_redeals && ++events % 10 == 0) life.redeal();
-    }
-    for (int i = 0; i < 4 && life.redeal() > 0; ++i) {
-    }
-    return life.busiest();
-}
-
-TEST(Worlds, TheOrderOfBirthsAndPoliciesMattersLittle) {
-    std::vector<double> by_births, by_policies;
-    std::size_t alike = 0;
-    const auto ratio = [](double other, double fresh) { return fresh > 0 ? other / fresh : 1; };
-    for (unsigned seed = 0; seed < 1000; seed += 5) {
-        const auto world = recipe(seed);
-        Life life(world, in_order(world));
-        live_through(life, world);
-        auto births = life.alive();
-        auto order = in_order(world);
-        const double fresh = reached(world, order, births, false);
-        test::Dice dice(seed);
-        dice.shuffle(births);
-        const double shuffled = reached(world, order, births, true);
-        EXPECT_LE(shuffled, fresh * 1.1 + 0.125) << seed;
-        dice.shuffle(order);
-        const double all_shuffled = reached(world, order, births, true);
-        if (all_shuffled <= fresh * 1.1 + 0.125) ++alike;
-        by_births.push_back(ratio(shuffled, fresh));
-        by_policies.push_back(ratio(all_shuffled, fresh));
-    }
-    for (auto* ratios : {&by_births, &by_policies}) {
-        std::ranges::sort(*ratios);
-        fmt::print(
-            "measured: busiest core, other order of {} / fresh start: median {:.3f}, 95 % below {:.3f}, "
-            "most {:.3f}\n",
-            ratios == &by_births ? "births" : "births and policies", (*ratios)[ratios->size() / 2],
-            (*ratios)[ratios->size() * 95 / 100], ratios->back());
-    }
-    // Interfaces choose their lanes in the order of the policies: interrupts may be elsewhere, and with them
-    // the best that there is.
-    EXPECT_GE(alike, by_policies.size() * 98 / 100);
 }
 
 } // namespace

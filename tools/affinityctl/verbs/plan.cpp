@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "host/root.hpp"
 #include "machine/latency_matrix.hpp"
-#include "planner/redeal.hpp"
+#include "planner/balance.hpp"
 #include "policy/policy.hpp"
 #include "status/json.hpp"
 #include "topology/reader.hpp"
@@ -137,15 +137,14 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
         problems.push_back(affinityd::status::to_json(problem));
     auto outcome = outcome_of(still);
     auto notes = notes_of(still, outcome);
-    planner::Redeal redeal(still.placements(), still.assignments());
-    redeal.measure([] { return false; });
+    const auto crowdings = planner::crowdings(still.placements(), still.assignments());
     return json{{"actions", std::move(outcome.actions)},
                 {"problems", std::move(problems)},
                 {"notes", std::move(notes)},
                 {"policies", policies_of(still.placements())},
                 {"processes", std::move(outcome.processes)},
                 {"queues", std::move(outcome.queues)},
-                {"balance", affinityd::status::to_json(redeal.goodness())}};
+                {"balance", crowdings.empty() ? json(nullptr) : affinityd::status::to_json(crowdings.front())}};
 }
 
 using nlohmann::json;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "planner/assignments.hpp"
+#include "planner/placements.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// A core that has a quarter more work than the mean of the cores that its tasks may use, and one of its
+/// tasks that may have a core with less.
+struct Crowding {
+    unsigned core = 0, free = 0; ///< the first CPU of each
+    Weight load = 0, free_load = 0;
+    TaskId task;
+    std::string policy;
+    TaskId mate; ///< the busiest other task on the core; {}: there are interrupts only
+    std::string mate_policy;
+    unsigned table = 0, from = 0; ///< with the slot to go to, for Assignments::move()
+    Slot to;
+};
+
+/// "CPU 0 has 2.00 CPUs of work (process 10 under web and 11 under db), CPU 2 has 0.00".
+[[nodiscard]] std::string to_string(const Crowding& crowding);
+
+/// The busiest core first; of each core its lightest tasks first that are not idle, of each policy one at
+/// most. Each counts where it would go when the next is looked for. A process stays in its group. Pure.
+[[nodiscard]] std::vector<Crowding> crowdings(const Placements& placements, const Assignments& assignments,
+                                              const std::function<bool(const TaskId&)>& stays = {});
+
+/// Relieves cores that were crowded in three looks running.
+class Balance {
+  public:
+    /// To be called each time that the tasks were weighed; those of the crowdings that are to move now.
+    [[nodiscard]] std::vector<Crowding> look(const std::vector<Crowding>& found);
+
+  private:
+    std::map<unsigned, unsigned> looks_; ///< by core, in a row
+};
+
+} // namespace affinityd::planner
