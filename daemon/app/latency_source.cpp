@@ -15,7 +15,7 @@ constexpr std::chrono::seconds longest{2};
 constexpr std::chrono::microseconds patience{100};
 
 machine::KnownLatencies unused(const std::string& why) {
-    return {nullptr, "the latencies that are kept cannot be read (" + why + ")", 0};
+    return {std::nullopt, "the latencies that are kept cannot be read (" + why + ")", 0};
 }
 
 /// The newest latencies, unless they are the known ones.
@@ -23,7 +23,7 @@ std::optional<machine::KnownLatencies> newest(const host::Root& root, const std:
                                               const topology::Topology& topology,
                                               const machine::KnownLatencies& known) {
     const auto differs = [&](machine::KnownLatencies now) -> std::optional<machine::KnownLatencies> {
-        if (now.time == known.time && now.unused == known.unused && !now.matrix && !known.matrix)
+        if (now.time == known.time && now.unused == known.unused && !now.level && !known.level)
             return std::nullopt;
         return now;
     };
@@ -34,7 +34,7 @@ std::optional<machine::KnownLatencies> newest(const host::Root& root, const std:
     if (time == known.time) return std::nullopt;
     auto latencies = topology::latencies_from_json((*kept)->detail);
     auto now = latencies
-                   ? machine::latencies_here(std::move(*latencies), topology, topology::read_cpu_model(root))
+                   ? machine::latencies_here(*latencies, topology, topology::read_cpu_model(root))
                    : unused(latencies.error().to_string());
     now.time = time;
     return now;
@@ -44,7 +44,7 @@ std::optional<machine::KnownLatencies> newest(const host::Root& root, const std:
 
 void LatencySource::begin(const World& world, const std::string& state_dir) {
     until_ = std::chrono::steady_clock::now() + longest;
-    if (reading_.valid() || state_dir.empty() || world.placements().closeness == nullptr) return;
+    if (reading_.valid() || state_dir.empty() || !world.placements().measured) return;
     const host::BlockedSignals blocked; // they are the loop's
     reading_ = std::async(std::launch::async, [this, state_dir, topology = world.machine().topology,
                                                known = world.machine().latencies] {

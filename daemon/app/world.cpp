@@ -12,7 +12,7 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
       assumed_(placements_.load) {}
 
 void World::update(machine::Machine machine) {
-    machine.latencies = std::move(machine_.latencies);
+    machine::use_latencies(machine, std::move(machine_.latencies));
     machine.cannot_steer = machine_.cannot_steer;
     machine_ = std::move(machine);
     work_out();
@@ -24,7 +24,7 @@ void World::update(planner::NicUsage usage) {
 }
 
 void World::update(machine::KnownLatencies latencies) {
-    machine_.latencies = std::move(latencies);
+    machine::use_latencies(machine_, std::move(latencies));
     work_out();
 }
 
@@ -99,7 +99,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
-    machine_.latencies = before.machine_.latencies;
+    machine::use_latencies(machine_, before.machine_.latencies);
     machine_.cannot_steer = before.machine_.cannot_steer;
     placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
     assumed_ = placements_.load;

@@ -37,4 +37,27 @@ void link_vectors(Machine& machine) {
         machine.vectors.emplace(machine.nics[i].name, std::move(vectors[i]));
 }
 
+KnownLatencies latencies_here(const topology::Latencies& kept, const topology::Topology& topology,
+                              std::string_view model) {
+    if (kept.measured() == 0) return {};
+    if (!kept.is_of(topology, model))
+        return {std::nullopt, "the latencies that are kept were measured on another machine", 0};
+    return {topology::measured_level(kept, topology), "", 0};
+}
+
+void use_latencies(Machine& machine, KnownLatencies latencies) {
+    machine.latencies = std::move(latencies);
+    auto& topology = machine.topology;
+    topology.measured.clear();
+    if (!machine.latencies.level) return;
+    CpuSet rest = topology.online;
+    const auto add = [&](const CpuSet& cpus) {
+        const CpuSet group = cpus & rest;
+        if (!group.empty()) topology.measured.push_back(group);
+        rest -= group;
+    };
+    std::ranges::for_each(machine.latencies.level->groups, add);
+    std::ranges::for_each(topology.llc_groups(), add);
+}
+
 } // namespace affinityd::machine

@@ -3,10 +3,10 @@
 
 #include "inventory/kernel_threads.hpp"
 #include "irq/irq.hpp"
-#include "machine/latency_matrix.hpp"
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"
 #include "policy/diagnostic.hpp"
+#include "topology/latency_levels.hpp"
 #include "topology/topology.hpp"
 
 #include <cstdint>
@@ -18,6 +18,17 @@
 #include <vector>
 
 namespace affinityd::machine {
+
+/// The latencies between the CPUs of a machine, if they were measured on it.
+struct KnownLatencies {
+    std::optional<topology::LatencyLevel> level; ///< no value: none
+    std::string unused;    ///< why what is kept does not count; "": it does, or nothing is kept
+    std::int64_t time = 0; ///< when they were measured, seconds since 1970; 0: not known
+};
+
+/// What is kept, as it counts on this machine. `model`: of its CPUs, as topology::read_cpu_model() has it.
+[[nodiscard]] KnownLatencies latencies_here(const topology::Latencies& kept,
+                                            const topology::Topology& topology, std::string_view model);
 
 /// What was read of the hardware, as one value. Tasks are not part of it: they come one by one. Nor are the
 /// masks of queues as they are now: these are read when they are compared with what is wanted.
@@ -31,8 +42,7 @@ struct Machine {
     std::vector<inventory::KernelThread> kernel_threads = {};
     /// The vectors of each interface, by its name: filled by link_vectors().
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
-    /// As they were measured; read_machine() does not read them.
-    KnownLatencies latencies = {};
+    KnownLatencies latencies = {}; ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
     bool cannot_steer = false;                           ///< BPF was refused; read_machine() does not try
 
@@ -40,6 +50,9 @@ struct Machine {
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;
     [[nodiscard]] std::span<const Vector> vectors_of(std::string_view nic) const;
 };
+
+/// They become a level of the topology; CPUs that were not measured are in what is left of their cache groups.
+void use_latencies(Machine& machine, KnownLatencies latencies);
 
 /// A line that a policy names, as a subject: that of a NIC's vector is the same as for its queue.
 [[nodiscard]] IrqMask named_irq(const Machine& machine, const irq::Irq& line);

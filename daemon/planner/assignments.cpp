@@ -38,11 +38,6 @@ void note_cpuset(Occupied& cpusets, unsigned& noted, const CpuSet* now) {
     noted = now == nullptr ? none : cpusets.enter(*now);
 }
 
-bool is_its_company(const Assignments::Seat& seat, const Companies& companies, const InCompany* wanted) {
-    if (seat.company == Companies::none) return wanted == nullptr;
-    return wanted != nullptr && companies.id(seat.company) == wanted->id;
-}
-
 Assignments::Seat* seat_of(Assignments::Seats& seats, const TaskId& task, unsigned table) {
     auto [at, end] = seats.equal_range(task);
     while (at != end && at->second.table != table)
@@ -95,11 +90,6 @@ std::pair<unsigned, unsigned> Assignments::peers(const SlotRequest& request, uns
 
 std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     auto& table = tables_[number];
-    if (const auto* company = request.company) {
-        const auto known = companies_.find(company->id).value_or(Companies::none);
-        return companies_.best(known, request.slots, load_, company->closeness,
-                               company->has_our_mask ? &request.present : nullptr);
-    }
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
     auto& known = table.slots;
@@ -124,6 +114,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
             continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
+        if (request.is_near_others) rank.distance = load_.in_group(table.own, cpus.front()) > 0 ? 0 : 1;
         if (request.unit != SlotRequest::Unit::lane) {
             load_.add_surroundings(level, cpus.front(), own);
             rank.group = level.group;
@@ -160,42 +151,17 @@ void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
 void Assignments::put(Seat& seat, const Slot* slot) {
     auto& table = tables_[seat.table];
     const Weight weight = seat.weight;
-    const bool has_company = seat.company != Companies::none;
     count_peer(seat, false);
     if (seat.place != no_place) {
         weigh_place(table, seat.place, -weight);
         table.places.leave(seat.place);
-        if (has_company) companies_.exit(seat.company, seat.company_place, weight);
-        seat.place = seat.company_place = no_place;
+        seat.place = no_place;
     }
     if (slot == nullptr) return;
     seat.now = slot->cpus.first();
     seat.place = table.places.enter(slot->cpus);
     count_peer(seat, weight >= idle);
     weigh_place(table, seat.place, weight);
-    if (has_company) seat.company_place = companies_.enter(seat.company, slot->cpus, weight);
-}
-
-/// Other latencies are known than when the company was seated: its members in this distribution may be better
-/// off elsewhere.
-void Assignments::reseat(const SlotRequest& request, unsigned table) {
-    const auto& [id, closeness, has_our_mask] = *request.company;
-    const auto number = companies_.find(id);
-    if (!number || !companies_.is_outdated(*number, *closeness)) return;
-    std::vector<Seat*> seats;
-    std::vector<Companies::Sitting> sitting;
-    const auto* own = seat_of(seats_, request.task, table);
-    for (const auto& task : companies_.members(*number, table)) {
-        auto* seat = seat_of(seats_, task, table);
-        if (seat == nullptr || own == nullptr || seat->cpuset != own->cpuset) return; // not the same slots
-        seats.push_back(seat);
-        sitting.push_back({seat->now, seat->company_place});
-    }
-    const auto better = companies_.better(*number, request.slots, sitting, load_, closeness);
-    for (std::size_t i = 0; i < better.size(); ++i) {
-        put(*seats[i], &request.slots[better[i]]);
-        seats[i]->given = seats[i]->now;
-    }
 }
 
 std::size_t Assignments::assign(const SlotRequest& request) {
@@ -207,17 +173,12 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         return 0;
     }
     const unsigned number = table_of(request.distribution);
-    if (const auto* seat = seat_of(seats_, request.task, number);
-        seat != nullptr && !is_its_company(*seat, companies_, request.company))
-        return change_company(request, number);
-    if (request.company != nullptr) reseat(request, number);
     if (auto* seat = seat_of(seats_, request.task, number)) {
         note_cpuset(cpusets_, seat->cpuset, request.cpuset);
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, number);
-        if (!tables_[number].is_of_groups && seat->company == Companies::none)
-            chosen = divided(request, *seat, *chosen);
+        if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
         if (seat->place == no_place || tables_[number].places[seat->place].cpus != slot.cpus)
@@ -245,28 +206,8 @@ std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::s
     auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight.first, weight.second})->second;
     seat.family = family_of(request);
     note_cpuset(cpusets_, seat.cpuset, request.cpuset);
-    if (const auto* company = request.company) {
-        seat.company = companies_.join(company->id, {table, request.task});
-        static_cast<void>(companies_.is_outdated(seat.company, *company->closeness));
-    }
     put(seat, &slot);
     return chosen;
-}
-
-/// Its policy says since that it belongs to others, or to nobody: only the first is a reason to move.
-std::size_t Assignments::change_company(const SlotRequest& request, unsigned table) {
-    auto [at, end] = seats_.equal_range(request.task);
-    while (at->second.table != table)
-        ++at;
-    const std::pair weight{at->second.weight, at->second.is_weighed};
-    const auto kept = request.company == nullptr ? slot_named(request.slots, at->second.now) : std::nullopt;
-    erase(at);
-    if (request.company == nullptr) return seat(request, table, kept ? *kept : best(request, table), weight);
-    InCompany anew = *request.company;
-    anew.has_our_mask = false;
-    auto change = request;
-    change.company = &anew;
-    return seat(change, table, best(change, table), weight);
 }
 
 /// Where the task was before its process went to another group of the policy, or before other interfaces
@@ -297,8 +238,6 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     put(seat->second, nullptr);
-    if (seat->second.company != Companies::none)
-        companies_.leave(seat->second.company, {seat->second.table, seat->first});
     note_cpuset(cpusets_, seat->second.cpuset, nullptr);
     return seats_.erase(seat);
 }
@@ -334,7 +273,6 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     const Weight more = seat->weight - before;
     weigh_place(tables_[table], seat->place, more);
     count_peer(*seat, seat->weight >= idle);
-    if (seat->company != Companies::none) companies_.weigh(seat->company, seat->company_place, more);
 }
 
 void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {

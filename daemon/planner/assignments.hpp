@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/task_id.hpp"
-#include "planner/companies.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/distribution.hpp"
 #include "planner/occupied.hpp"
@@ -32,7 +31,7 @@ struct SlotRequest {
     enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
-    const InCompany* company = nullptr; ///< it is to be close to others; null: to nobody
+    bool is_near_others = false; ///< it is to be in the group of others of its distribution
     /// The first CPU of the slot that it had under an earlier daemon; no value: not known.
     std::optional<unsigned> former = {};
     TaskId process = {}; ///< that of the task
@@ -53,9 +52,7 @@ struct SlotRequest {
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
 ///    of their own distribution do not count here.
 ///  - the first in the distribution's order.
-/// Loads differ when they do by an eighth of a CPU. Who belongs to a company goes by Companies instead; the
-/// company moves as a whole when other latencies were measured, and only then. The same questions in the same
-/// order give the same answers.
+/// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same answers.
 class Assignments {
   public:
     /// Index of the task's slot.
@@ -79,7 +76,6 @@ class Assignments {
     void use(const std::shared_ptr<const CpuLoad>& base);
 
     [[nodiscard]] const CpuLoad& load() const { return load_; }
-    [[nodiscard]] const Companies& companies() const { return companies_; }
 
     static constexpr unsigned no_cpuset = ~0U, no_place = ~0U;
     static constexpr Weight idle = one_cpu / 50; ///< a task that uses less takes no slot from others
@@ -92,8 +88,6 @@ class Assignments {
         bool is_weighed = false;
         unsigned cpuset = no_cpuset; ///< for cpuset_of()
         unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
-        unsigned company = Companies::none;
-        unsigned company_place = no_place; ///< the same CPUs, in what its company occupies
         TaskId family = {};                ///< the parent, else the process
         bool is_counted = false;           ///< among the peers of its slot
     };
@@ -133,10 +127,8 @@ class Assignments {
     [[nodiscard]] std::size_t best(const SlotRequest& request, unsigned number);
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
-    void reseat(const SlotRequest& request, unsigned table);
     std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen,
                      std::pair<Weight, bool> weight);
-    std::size_t change_company(const SlotRequest& request, unsigned table);
     void weigh_place(Table& table, unsigned place, Weight weight);
     Seats::iterator erase(Seats::iterator seat);
 
@@ -146,7 +138,6 @@ class Assignments {
     std::vector<Table> tables_;
     Seats seats_;
     Occupied cpusets_; ///< that cut slots, each once
-    Companies companies_;
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

@@ -49,7 +49,7 @@ std::map<unsigned, std::vector<Sitting>> tasks_by_core(const Placements& placeme
     std::map<unsigned, std::vector<Sitting>> cores;
     for (const auto& entry : assignments.seats()) {
         const auto& seat = entry.second;
-        if (seat.company != Companies::none || seat.weight < Assignments::idle) continue;
+        if (seat.weight < Assignments::idle) continue;
         const auto [at, is_new] = known.try_emplace({seat.table, seat.cpuset});
         if (is_new) at->second = choices_of(placements, assignments, seat);
         cores[assignments.load().core_of(seat.now)].push_back({&entry, &at->second});

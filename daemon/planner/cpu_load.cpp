@@ -39,7 +39,7 @@ CpuLoad::CpuLoad(const topology::Topology& topology) : all_(topology.online) {
             if (cpu < places_.size()) places_[cpu].*level = id;
     };
     unsigned id = 0;
-    for (const auto& group : topology.llc_groups())
+    for (const auto& group : topology.measured.empty() ? topology.llc_groups() : topology.measured)
         number(group, &Where::group, id++);
     id = 0;
     for (const auto& node : topology.nodes)

@@ -18,7 +18,8 @@ constexpr Weight one_cpu = 1'000'000; ///< also the weight of a task of which no
 /// More than this, and lanes are worth being moved.
 constexpr Weight much = one_cpu / 2;
 
-/// How much work sits on each CPU, core, cache group and node of a machine. A value.
+/// How much work sits on each CPU, core, cache group (or group by measured latency, where that is known) and
+/// node of a machine. A value.
 class CpuLoad {
   public:
     /// Without a topology each CPU is a core of its own, and all are in one group and one node.
@@ -49,6 +50,11 @@ class CpuLoad {
     /// The same in two steps, the second of which is seldom needed to tell places apart.
     [[nodiscard]] Level place(std::span<const unsigned> cpus) const;
     void add_surroundings(Level& level, unsigned cpu, const Around& own) const;
+    /// The part of `around` in the group of this CPU.
+    [[nodiscard]] Weight in_group(const Around& around, unsigned cpu) const {
+        const auto group = where(cpu).group;
+        return group < around.groups.size() ? around.groups[group] : 0;
+    }
     /// Adds to `around` what add() would add to this load's groups and nodes.
     void add_around(Around& around, const CpuSet& cpus, Weight amount) const;
     /// As add(-from) and add(to), here and in `around`.

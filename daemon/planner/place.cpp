@@ -95,20 +95,6 @@ std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const Pr
                   process.id, false,           cpus};
 }
 
-/// With whom the thread belongs together, if its policy says so.
-std::optional<InCompany> company_of(const Placements& placements, const ProcessView& process,
-                                    const ThreadView& thread, std::optional<std::size_t> rule) {
-    if (placements.closeness == nullptr) return std::nullopt;
-    const auto& policy = *placements.policies[*process.policy].policy;
-    const auto& own = rule ? policy.threads[*rule].placement : policy.placement;
-    InCompany company{{policy.name, 0, {}}, placements.closeness, thread.has_our_mask};
-    const bool is_of_rule = own.near_measured && own.near_at != policy.placement.near_at;
-    if (is_of_rule) company.id.rule = static_cast<unsigned>(*rule) + 1;
-    if (is_of_rule || !own.near_measured) company.id.process = process.id;
-    if (own.near_measured || policy.together == policy::Together::measured) return company;
-    return std::nullopt;
-}
-
 std::optional<unsigned> former_of(const FormerSlots* former, const TaskId& unit) {
     if (former == nullptr) return std::nullopt;
     const auto found = former->find(unit);
@@ -174,7 +160,6 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
     const auto* former = choice.are_lanes ? thread.former : nullptr;
-    const auto company = choice.are_lanes ? std::nullopt : company_of(placements, process, thread, rule);
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
                                                            .task = unit,
@@ -182,15 +167,11 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .unit = unit_of(choice, is_thread),
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{},
-                                                           .company = company ? &*company : nullptr,
+                                                           .is_near_others = placement.near_measured,
                                                            .former = former_of(former, unit),
                                                            .process = process.id,
                                                            .parent = process.parent})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
-    if (company) {
-        target.nearness = assignments.companies().nearness(company->id, slot.cpus, *company->closeness);
-        target.nearness->is_foreign = placements.has_foreign_latencies;
-    }
     return target;
 }
 
@@ -205,7 +186,14 @@ Reason reason_of(const Placements& placements, const Target& target) {
         const auto* lanes = placements.policies[target.policy].lanes(among);
         nics = lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", "));
     }
-    return InSlot{rule, kind, std::move(nics), target.slot, placement.bind, target.nearness};
+    InSlot reason{rule, kind, std::move(nics), target.slot, placement.bind};
+    const bool is_kept = kind == Kind::in_group && policy.together == policy::Together::measured;
+    const bool is_lane = kind == Kind::lanes || kind == Kind::all_lanes;
+    if (placements.measured && !is_lane && (is_kept || placement.near_measured))
+        for (const auto& group : placements.measured->groups)
+            if (group.intersects(target.slot))
+                reason.measured = Measured{group, placements.measured->ns, placements.measured->is_foreign};
+    return reason;
 }
 
 } // namespace affinityd::planner

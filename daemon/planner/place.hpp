@@ -42,7 +42,6 @@ struct ThreadView {
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
     const Joined* joined = nullptr;      ///< what it has asked for; null: nothing
-    bool has_our_mask = false;           ///< the mask that it has is from us
     const FormerSlots* former = nullptr; ///< null: none is known
 };
 
@@ -54,7 +53,6 @@ struct Target {
     TaskId unit;                 ///< what has the slot: the thread, or its process
     bool is_own = false;         ///< it is the thread
     CpuSet slot;
-    std::optional<Nearness> nearness = std::nullopt; ///< it belongs to a company
 };
 
 /// Why a thread under a policy has no place.

@@ -113,6 +113,10 @@ CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
         return topology.core_of(cpu);
     case policy::Together::llc:
         return topology.llc_of(cpu);
+    case policy::Together::measured:
+        for (const auto& group : run.result.measured->groups)
+            if (group.contains(cpu)) return group;
+        return {};
     case policy::Together::node:
         return topology.node_cpus_of(cpu);
     case policy::Together::socket:
@@ -124,7 +128,7 @@ CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
 
 void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const auto together = resolved.policy->together;
-    if (together == policy::Together::none || together == policy::Together::measured) return;
+    if (together == policy::Together::none) return;
     CpuSet rest = resolved.allowed;
     while (!rest.empty()) {
         CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
@@ -274,19 +278,16 @@ bool says_measured(const Policy& policy) {
                                [](const auto& rule) { return !rule.leave && rule.placement.near_measured; });
 }
 
-/// Who belongs to a company needs to know how close CPUs are to each other.
-void find_closeness(Run& run, const Placements* before) {
+void find_measured(Run& run) {
     if (std::ranges::none_of(run.policies.policies, says_measured)) return;
-    const auto& [matrix, unused, time] = run.machine.latencies;
+    const auto& [level, unused, time] = run.machine.latencies;
     const auto& topology = run.machine.topology;
-    if (before != nullptr && before->closeness != nullptr && before->closeness->is_of(topology, matrix))
-        run.result.closeness = before->closeness;
-    else
-        run.result.closeness = std::make_shared<const Closeness>(topology, matrix);
-    run.result.has_foreign_latencies = !unused.empty();
+    run.result.measured = {topology.measured.empty() ? topology.llc_groups() : topology.measured,
+                           level ? level->ns : 0, !unused.empty()};
     for (const auto& policy : run.policies.policies)
         if (!unused.empty() && says_measured(policy))
-            run.result.problems.push_back({policy.name, "measured", unused + ": the topology decides instead",
+            run.result.problems.push_back({policy.name, "measured",
+                                           unused + ": the cache groups count instead",
                                            "affinityctl measure latency"});
 }
 
@@ -295,7 +296,7 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
-    find_closeness(run, before);
+    find_measured(run);
     const Interfaces interfaces(machine);
     std::vector<NicNames> nics;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {

@@ -3,7 +3,6 @@
 
 #include "machine/machine.hpp"
 #include "planner/action.hpp"
-#include "planner/closeness.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/nic_usage.hpp"
 #include "planner/slots.hpp"
@@ -100,6 +99,13 @@ struct Claim {
     CpuSet cpus;
 };
 
+/// The groups that `measured` stands for, by latency or else by cache.
+struct MeasuredLevel {
+    std::vector<CpuSet> groups; ///< they cover all online CPUs
+    double ns = 0;              ///< for one way within them; 0: no latencies were measured here
+    bool is_foreign = false;    ///< those that are kept are another machine's
+};
+
 /// All policies on a machine, with all that can be worked out without knowing the tasks. The policies that
 /// compile() got must outlive it. The same input gives the same placements.
 struct Placements {
@@ -111,8 +117,7 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load;        ///< of the interrupts of lanes; each compile() makes another
-    std::shared_ptr<const Closeness> closeness; ///< null: no policy says `measured`
-    bool has_foreign_latencies = false;         ///< those that are kept are another machine's
+    std::optional<MeasuredLevel> measured;      ///< no value: no policy says `measured`
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name

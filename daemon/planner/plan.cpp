@@ -128,7 +128,6 @@ ThreadPlan plan_wanted(const Case& c) {
     if (!c.record && policy.prior == policy::Prior::keep && !c.present().contains(c.online()))
         return {.state = State::left_alone};
     auto view = c.view;
-    view.has_our_mask = c.record && c.is_ours();
     auto target = place(placements, c.planning.assignments, c.process, view);
     if (!target) {
         // Its policy may be out of force because others have claimed all its CPUs.

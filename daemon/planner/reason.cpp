@@ -18,44 +18,11 @@ std::string_view bound_to(policy::Bind bind) {
     return texts[static_cast<std::size_t>(bind)];
 }
 
-std::string alone(const Nearness& near) {
-    return near.is_measured ? ", of those that belong together the first, by measured latency"
-                            : ", of those that belong together the first, by topology";
-}
-
-/// Of whom the average is, unless it is of all.
-std::string to_whom(const Nearness& near) {
-    if (near.measured == near.others) return {};
-    if (near.measured + near.same == near.others)
-        return near.measured == 1 ? " to the one on another CPU"
-                                  : fmt::format(" to the {} on others", near.measured);
-    return near.measured == 1 ? " to the one that was measured"
-                              : fmt::format(" to the {} that were measured", near.measured);
-}
-
-/// To whom a task was put close, by what, and how close that is.
-std::string close_to(const Nearness& near, bool is_one_cpu) {
-    if (near.others == 0) return alone(near);
-    const auto where = !near.is_shared ? fmt::format("CPU {}", near.cpu)
-                       : is_one_cpu    ? std::string("the same CPU")
-                                       : std::string("the same CPUs");
-    std::string text = near.others == 1 ? fmt::format(", close to the one that it belongs to, on {}", where)
-                                        : fmt::format(", close to the {} that it belongs to, the next on {}",
-                                                      near.others, where);
-    if (!near.is_measured)
-        return text + (near.is_foreign ? ", by topology, as latencies were measured on another machine"
+std::string among(const Measured& measured) {
+    const auto text = fmt::format(", among CPUs {}", measured.group.to_list());
+    if (measured.ns > 0) return text + fmt::format(", by measured latency, {:.1f} ns", measured.ns);
+    return text + (measured.is_foreign ? ", by topology, as latencies were measured on another machine"
                                        : ", by topology, as no latencies were measured here");
-    if (near.ns)
-        text += fmt::format(", by measured latency, {:.1f} ns", *near.ns);
-    else if (near.is_shared)
-        text += ", by measured latency";
-    else
-        text += near.is_guess ? ", by topology, as no latency was measured between any CPUs as close as these"
-                              : ", by latency measured between other CPUs of these groups";
-    if (near.others > 1 && near.mean_ns)
-        text += fmt::format("{} {:.1f} ns on average", near.ns ? " and" : ",", *near.mean_ns);
-    if (near.others > 1 && near.mean_ns) text += to_whom(near);
-    return text;
 }
 
 struct Printer {
@@ -70,7 +37,7 @@ struct Printer {
             text += ", a lane of its interfaces";
         else if (reason.kind == DistributionId::Kind::lanes)
             text += ", the lane of " + reason.nics;
-        if (reason.nearness) text += close_to(*reason.nearness, reason.slot.count() == 1);
+        if (reason.measured) text += among(*reason.measured);
         return text + fmt::format(": slot {}, bound to {}", reason.slot.to_list(), bound_to(reason.bind));
     }
     std::string operator()(const Settling& reason) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
-#include "planner/company.hpp"
 #include "planner/distribution.hpp"
 #include "policy/policy.hpp"
 
@@ -13,6 +12,13 @@
 
 namespace affinityd::planner {
 
+/// The group of a task whose policy says `measured`.
+struct Measured {
+    CpuSet group;
+    double ns = 0;           ///< for one way within it; 0: by cache
+    bool is_foreign = false; ///< latencies are kept, but of another machine
+};
+
 /// A task sits in a slot of a distribution.
 struct InSlot {
     unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
@@ -20,7 +26,7 @@ struct InSlot {
     std::string nics; ///< whose lanes they are; else ""
     CpuSet slot;
     policy::Bind bind = policy::Bind::llc;
-    std::optional<Nearness> nearness = std::nullopt; ///< it belongs to a company
+    std::optional<Measured> measured = std::nullopt; ///< its place goes by that
 };
 
 /// A new process may use all CPUs of its policy until it has settled.

@@ -4,6 +4,7 @@
 #include "base/cpu_set.hpp"
 #include "topology/latencies.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace affinityd::topology {
@@ -20,6 +21,10 @@ struct LatencyLevel {
 /// the machine: average linkage, cut where the distance leaps, and kept where nearly every CPU is clearly
 /// nearer to its mates than to any other group. A CPU that is slow to all others stands in no level.
 [[nodiscard]] std::vector<LatencyLevel> latency_levels(const Latencies& latencies);
+
+/// The level that counts as this machine's: the finest one whose groups are more than cores; all CPUs as one
+/// group where there is none, with the median of all pairs. No value: nothing was measured.
+[[nodiscard]] std::optional<LatencyLevel> measured_level(const Latencies& latencies, const Topology& topology);
 
 /// The same latencies with a value for every pair that has one to go by: what was not measured is the median
 /// of what was measured between its two groups, the finest of `levels` that have any. Pairs of groups with no

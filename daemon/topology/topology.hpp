@@ -55,6 +55,7 @@ struct CpuLevels {
     std::vector<CpuSet> packages, dies, clusters;
     std::vector<CpuSet> drawers, books; ///< s390: packages are in books, books in drawers
     std::vector<CpuSet> cores;          ///< SMT siblings
+    std::vector<CpuSet> measured;       ///< by latency (use_latencies()); together they cover all CPUs
 };
 
 /// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a

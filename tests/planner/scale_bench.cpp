@@ -118,31 +118,6 @@ double milliseconds(const std::function<void()>& work) {
     return now() - begin;
 }
 
-/// A slot for each CPU, and a thread for each slot, all close to each other by measured latency.
-void place_company(unsigned cpus) {
-    auto machine = test::without_smt(cpus);
-    topology::Latencies measured(machine.topology.online);
-    for (unsigned a = 0; a < cpus; ++a)
-        for (unsigned b = 0; b < a; ++b)
-            measured.set(a, b, (a / 8 == b / 8 ? 25 : 80) + (a * 7 + b * 13) % 11);
-    machine.latencies.matrix = std::make_shared<const machine::LatencyMatrix>(measured);
-    const double made =
-        milliseconds([&] { const Closeness closeness(machine.topology, machine.latencies.matrix); });
-    test::World world({"match: {comm: a}\ntogether: measured\n"}, machine);
-    std::vector<double> times;
-    for (unsigned i = 0; i < cpus; ++i) {
-        auto task = test::thread(100 + static_cast<int>(i), "a");
-        times.push_back(milliseconds([&] {
-            world.apply(task, plan_thread(world.planning(), {.id = {100, 100}, .policy = 0}, {task, i}));
-        }));
-    }
-    const double first = times.front();
-    std::ranges::sort(times);
-    std::printf("%4u CPUs, threads that belong together: the first %.3f ms, half of them below %.3f ms, the "
-                "longest %.3f ms (aim: 1); closeness made in %.2f ms\n",
-                cpus, first, times[times.size() / 2], times.back(), made);
-}
-
 int run() {
     const auto set = test::policies(thousand_policies());
     machine::Machine machine{large(), {}, {}};
@@ -165,8 +140,6 @@ int run() {
     std::printf("100,000 against 1,000 tasks: %.2f times the time per task (aim: at most 1.5)\n",
                 last / first);
     std::printf("a task that no rule wants: %.0f ns to match (aim: below 1000)\n", match_unwanted(set));
-    for (const unsigned cpus : {64U, 128U, 256U, 512U})
-        place_company(cpus);
     return 0;
 }
 

@@ -68,7 +68,7 @@ Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& polici
     auto machine = machine::read_machine(still->root_);
     if (!machine) return std::unexpected(machine.error());
     still->machine_ = std::move(*machine);
-    still->machine_.latencies = std::move(latencies);
+    machine::use_latencies(still->machine_, std::move(latencies));
     if (auto done = still->read_processes(); !done) return std::unexpected(done.error());
     for (const auto& policy : policies.policies)
         still->nics_.push_back(planner::policy_nics(policy, still->machine_, {}));

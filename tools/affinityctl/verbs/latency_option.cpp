@@ -33,7 +33,7 @@ KnownLatencies measured_here(const std::string& folder) {
     auto latencies = topology::latencies_from_json((*kept)->detail);
     const auto machine = topology::read_topology(*root);
     if (!latencies || !machine) return {};
-    return affinityd::machine::latencies_here(std::move(*latencies), *machine,
+    return affinityd::machine::latencies_here(*latencies, *machine,
                                               topology::read_cpu_model(*root));
 }
 
@@ -90,8 +90,11 @@ affinityd::Result<KnownLatencies> latencies_for(const Globals& globals, const st
     if (file.empty()) return globals.is_recorded() ? KnownLatencies{} : measured_here(globals.root);
     auto latencies = read_latency_table(file);
     if (!latencies) return std::unexpected(latencies.error());
-    return KnownLatencies{std::make_shared<const affinityd::machine::LatencyMatrix>(std::move(*latencies)),
-                          "", 0};
+    const auto root = affinityd::host::Root::open(globals.root);
+    if (!root) return std::unexpected(root.error());
+    const auto machine = topology::read_topology(*root);
+    if (!machine) return std::unexpected(machine.error());
+    return KnownLatencies{topology::measured_level(*latencies, *machine), "", 0};
 }
 
 } // namespace affinityctl

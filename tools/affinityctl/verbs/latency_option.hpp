@@ -3,7 +3,7 @@
 
 #include "affinityctl/values/globals.hpp"
 #include "base/error.hpp"
-#include "machine/latency_matrix.hpp"
+#include "machine/machine.hpp"
 #include "topology/latencies.hpp"
 
 #include <string>

@@ -14,7 +14,7 @@
 #include "base/counted.hpp"
 #include "base/error.hpp"
 #include "host/root.hpp"
-#include "machine/latency_matrix.hpp"
+#include "machine/machine.hpp"
 #include "planner/balance.hpp"
 #include "policy/policy.hpp"
 #include "status/json.hpp"
