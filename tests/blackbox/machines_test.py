@@ -57,6 +57,21 @@ class Cpus(OnRecording):
                 self.assertIn(hint, self.ctl("cpus", text, code=None).text)
 
 
+class Workers(OnRecording):
+    def test_workers_share_no_core_while_an_allowed_one_has_none_of_them(self):
+        """Idle tasks of other policies are on some cores, and on others not."""
+        for number, (cpus, smt, workers, others) in enumerate(((4, 1, 4, 3), (8, 1, 6, 20), (8, 2, 4, 5), (16, 2, 8, 40), (16, 1, 8, 1))):
+            with self.subTest(cpus=cpus, smt=smt, workers=workers, others=others):
+                self.machine = Recorded(self.bin / f"root{number}", cpus=cpus, smt=smt)
+                for pid in range(100, 100 + others):
+                    self.machine.process(pid, "other")
+                master = self.machine.process(1000, "web")
+                pids = [self.machine.process(pid, "web", ppid=master) for pid in range(1001, 1001 + workers)]
+                plan = self.plan(other=policy("other", spread="core", bind="core", cpus=f"0-{cpus // 2}"),
+                                 web=policy("web", spread="core", bind="core"))
+                self.assertEqual(workers, len({plan[pid] for pid in pids}), {pid: plan[pid] for pid in pids})
+
+
 class Interrupts(OnRecording):
     def test_one_receive_queue_is_spread_over_the_cores(self):
         machine = self.machine_of(8)

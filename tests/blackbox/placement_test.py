@@ -37,7 +37,7 @@ class Spread(House):
         programs = [self.program(name) for name in wide]
         for program in programs:
             self.expect(program, "0-1")
-            program.busy(program.pid)
+            program.busy(program.thread("spinner"))
         for name, keys in wide.items():
             daemon.write(name, keys | {"bind": "core"})
         wait_for(lambda: sorted(allowed(program.pid) for program in programs) == ["0", "1"],
@@ -45,12 +45,12 @@ class Spread(House):
 
     def test_a_busy_program_leaves_a_core_that_another_keeps_busy(self):
         """The redeal's shortest interval, three looks: half a minute."""
-        daemon = self.daemon({"redeal": "10s", "reconcile": "1s"}, one=policy("one", cpus="0-1", spread="core", bind="core", settle=0))
+        daemon = self.daemon({"redeal": "10s", "reconcile": "1s"}, one=policy("one", cpus="0-1", bind="core", settle=0))
         programs = [self.program("one") for _ in range(4)]
         wait_for(lambda: sorted(allowed(program.pid) for program in programs) == ["0", "0", "1", "1"], "they are spread")
         busy = [program for program in programs if allowed(program.pid) == "0"]
         for program in busy:
-            program.busy(program.pid)
+            program.busy(program.thread("spinner"))
         wait_for(lambda: daemon.status()["balance"] and len(daemon.status()["balance"]["tasks"]) == 2, "status names the two tasks")
         wait_for(lambda: {allowed(program.pid) for program in busy} == {"0", "1"},
                  lambda: f"two busy programs have two cores: {[allowed(program.pid) for program in busy]}", patience=180)

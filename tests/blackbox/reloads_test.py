@@ -78,34 +78,53 @@ class Reloads(Net):
         self.assertEqual({self.everywhere}, {allowed(*worker) for worker in generation})
 
 
-class Nginx(Reloads):
-    def nginx(self, reuseport):
-        def start():
-            path = self.bin / "nginx.conf"
-            path.write_text(NGINX.format(folder=self.bin, reuseport=reuseport), encoding="utf-8")
-            self.bin.chmod(0o755)
-            return self.spawn(*self.near.command(self.copy_of("/usr/sbin/nginx", "server"), "-p", self.bin, "-c", path))
+    def nginx(self, stem="server", reuseport=""):
+        path = self.bin / "nginx.conf"
+        path.write_text(NGINX.format(folder=self.bin, reuseport=reuseport), encoding="utf-8")
+        self.bin.chmod(0o755)
+        return self.spawn(*self.near.command(self.copy_of("/usr/sbin/nginx", stem), "-p", self.bin, "-c", path))
 
-        def workers(master):
-            return [(pid, pid) for pid in children(master.pid) if "worker process\0" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()]
-        self.run_reloads(start, workers, signal.SIGHUP)
+    def nginx_workers(self, master):
+        return [(pid, pid) for pid in children(master.pid) if "worker process\0" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()]
+
+    def haproxy(self, stem="server", port="7001"):
+        path = self.bin / "haproxy.cfg"
+        path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread").replace("7001", port), encoding="utf-8")
+        return self.spawn(*self.near.command(self.copy_of("/usr/sbin/haproxy", stem), "-W", "-f", path))
+
+    def haproxy_workers(self, master):
+        # The newest child: those before it end when their clients have gone.
+        pid = max((child for child in children(master.pid) if comm(child) == comm(master.pid)), default=None)
+        return [(pid, tid) for tid in map(int, os.listdir(f"/proc/{pid}/task"))] if pid else []
+
+
+class Nginx(Reloads):
 
     def test_nginx_with_one_listener(self):
-        self.nginx("")
+        self.run_reloads(self.nginx, self.nginx_workers, signal.SIGHUP)
 
     def test_nginx_with_a_listener_for_each_worker(self):
-        self.nginx(" reuseport")
+        self.run_reloads(lambda: self.nginx(reuseport=" reuseport"), self.nginx_workers, signal.SIGHUP)
 
 
 class HAProxy(Reloads):
     def test_two_threads(self):
-        def start():
-            path = self.bin / "haproxy.cfg"
-            path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread"), encoding="utf-8")
-            return self.spawn(*self.near.command(self.copy_of("/usr/sbin/haproxy", "server"), "-W", "-f", path))
+        self.run_reloads(self.haproxy, self.haproxy_workers, signal.SIGUSR2)
 
-        def workers(master):
-            # The newest child: those before it end when their clients have gone.
-            pid = max((child for child in children(master.pid) if comm(child) == self.name("server")), default=None)
-            return [(pid, tid) for tid in map(int, os.listdir(f"/proc/{pid}/task"))] if pid else []
-        self.run_reloads(start, workers, signal.SIGUSR2)
+
+class Restarts(Reloads):
+    def test_nginx_and_haproxy_restarted_together_have_a_worker_on_each_cpu(self):
+        """Under the placement of the shipped examples."""
+        self.pair(queues=2)
+        shipped = {"affinity": "full", "nics": "auto", "spread": "core", "bind": "core"}
+        self.inside({"reconcile": "1s"}, web=policy("web", **shipped), proxy=policy("proxy", **shipped))
+        for _ in range(3):
+            masters = self.nginx("web"), self.haproxy("proxy", "7002")
+            places = [(self.nginx_workers, masters[0]), (self.haproxy_workers, masters[1])]
+
+            def apart():
+                return [sorted(allowed(*worker) for worker in workers(master)) for workers, master in places]
+            wait_for(lambda now=apart: now() == [["0", "1"], ["0", "1"]], lambda now=apart: f"each server has a worker on each CPU: {now()}")
+            for master in masters:
+                os.kill(master.pid, signal.SIGTERM)
+            wait_for(lambda: "10.99.0.1:700" not in self.near.run("ss", "-Hltn"), "both have ended")
