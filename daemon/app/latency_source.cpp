@@ -33,9 +33,8 @@ std::optional<machine::KnownLatencies> newest(const host::Root& root, const std:
     const auto time = (*kept)->time;
     if (time == known.time) return std::nullopt;
     auto latencies = topology::latencies_from_json((*kept)->detail);
-    auto now = latencies
-                   ? machine::latencies_here(*latencies, topology, topology::read_cpu_model(root))
-                   : unused(latencies.error().to_string());
+    auto now = latencies ? machine::latencies_here(*latencies, topology, topology::read_cpu_model(root))
+                         : unused(latencies.error().to_string());
     now.time = time;
     return now;
 }

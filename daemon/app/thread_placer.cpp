@@ -149,7 +149,6 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
                                    changes_.expected() && was_in_place(known, thread.id),
                                    found_mask(known, thread.id),
                                    joined_.find(thread.id),
-                                   false,
                                    former_.find(state::FormerSlots::Clock::now())};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {

@@ -42,7 +42,7 @@ struct Machine {
     std::vector<inventory::KernelThread> kernel_threads = {};
     /// The vectors of each interface, by its name: filled by link_vectors().
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
-    KnownLatencies latencies = {}; ///< by use_latencies()
+    KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
     bool cannot_steer = false;                           ///< BPF was refused; read_machine() does not try
 
@@ -51,7 +51,8 @@ struct Machine {
     [[nodiscard]] std::span<const Vector> vectors_of(std::string_view nic) const;
 };
 
-/// They become a level of the topology; CPUs that were not measured are in what is left of their cache groups.
+/// They become a level of the topology; CPUs that were not measured are in what is left of their cache
+/// groups.
 void use_latencies(Machine& machine, KnownLatencies latencies);
 
 /// A line that a policy names, as a subject: that of a NIC's vector is the same as for its queue.

@@ -52,7 +52,8 @@ struct SlotRequest {
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
 ///    of their own distribution do not count here.
 ///  - the first in the distribution's order.
-/// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same answers.
+/// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same
+/// answers.
 class Assignments {
   public:
     /// Index of the task's slot.
@@ -88,8 +89,8 @@ class Assignments {
         bool is_weighed = false;
         unsigned cpuset = no_cpuset; ///< for cpuset_of()
         unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
-        TaskId family = {};                ///< the parent, else the process
-        bool is_counted = false;           ///< among the peers of its slot
+        TaskId family = {};          ///< the parent, else the process
+        bool is_counted = false;     ///< among the peers of its slot
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
@@ -137,7 +138,7 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
-    Occupied cpusets_; ///< that cut slots, each once
+    Occupied cpusets_;                          ///< that cut slots, each once
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

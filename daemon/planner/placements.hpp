@@ -116,8 +116,8 @@ struct Placements {
     std::vector<QueueTarget> queues; ///< numbers of queues first
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
-    std::shared_ptr<const CpuLoad> load;        ///< of the interrupts of lanes; each compile() makes another
-    std::optional<MeasuredLevel> measured;      ///< no value: no policy says `measured`
+    std::shared_ptr<const CpuLoad> load;   ///< of the interrupts of lanes; each compile() makes another
+    std::optional<MeasuredLevel> measured; ///< no value: no policy says `measured`
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name

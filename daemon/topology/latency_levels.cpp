@@ -243,7 +243,9 @@ std::vector<LatencyLevel> latency_levels(const Latencies& latencies) {
 }
 
 std::optional<LatencyLevel> measured_level(const Latencies& latencies, const Topology& topology) {
-    const auto has_cores = [&](const CpuSet& group) { return !topology.core_of(group.first()).contains(group); };
+    const auto has_cores = [&](const CpuSet& group) {
+        return !topology.core_of(group.first()).contains(group);
+    };
     for (auto& level : latency_levels(latencies))
         if (std::ranges::any_of(level.groups, has_cores)) return std::move(level);
     const auto& cpus = latencies.cpus();

@@ -24,7 +24,8 @@ struct LatencyLevel {
 
 /// The level that counts as this machine's: the finest one whose groups are more than cores; all CPUs as one
 /// group where there is none, with the median of all pairs. No value: nothing was measured.
-[[nodiscard]] std::optional<LatencyLevel> measured_level(const Latencies& latencies, const Topology& topology);
+[[nodiscard]] std::optional<LatencyLevel> measured_level(const Latencies& latencies,
+                                                         const Topology& topology);
 
 /// The same latencies with a value for every pair that has one to go by: what was not measured is the median
 /// of what was measured between its two groups, the finest of `levels` that have any. Pairs of groups with no

@@ -143,13 +143,13 @@ struct Sitter {
     std::string policy = ""; ///< "": one of its own
 };
 
-struct Case {
+struct CrowdCase {
     const char* name;
     std::vector<Sitter> tasks;
     std::string expected; ///< "task>CPU" of each that is to move, in order
 };
 
-const std::vector<Case> cases{
+const std::vector<CrowdCase> crowd_cases{
     {"two busy ones on one core: one goes to the first free core", {{0, 100, "0-7"}, {0, 90, "0-7"}}, "1>2"},
     {"the lightest goes", {{0, 90, "0-7"}, {0, 30, "0-7"}, {0, 60, "0-7"}}, "1>2 2>4"},
     {"siblings share a core", {{0, 100, "0-7"}, {1, 100, "0-7"}}, "0>2"},
@@ -177,7 +177,7 @@ const std::vector<Case> cases{
 };
 
 TEST(Crowdings, TheLightestTaskOfABusyCoreGoesToTheLeastLoadedThatItsPolicyAllows) {
-    for (const auto& one : cases) {
+    for (const auto& one : crowd_cases) {
         std::vector<std::string> texts;
         std::map<std::string, std::size_t> policies;
         std::vector<std::size_t> of;

@@ -21,33 +21,33 @@ std::vector<std::string> places(test::World& world, int pid, int count, std::siz
     std::vector<std::string> cpus;
     for (int i = 0; i < count; ++i) {
         auto task = test::thread(pid + i, "a", world.machine.topology.online);
-        const auto plan = plan_thread(
-            world.planning(), {.id = test::thread(pid, "a").id, .policy = policy}, {task, static_cast<unsigned>(i)});
+        const auto plan = plan_thread(world.planning(), {.id = test::thread(pid, "a").id, .policy = policy},
+                                      {task, static_cast<unsigned>(i)});
         world.apply(task, plan);
         cpus.push_back(task.allowed.to_list());
     }
     return cpus;
 }
 
-using Cpus = std::vector<std::string>;
+using Lists = std::vector<std::string>;
 
 TEST(Measured, AProcessStaysInOneGroupOfThoseThatWereMeasured) {
     test::World world({"match: {comm: a}\ntogether: measured\n"}, measured(4));
-    EXPECT_EQ(places(world, 100, 4), (Cpus{"0", "4", "8", "12"}));
-    EXPECT_EQ(places(world, 200, 3), (Cpus{"1", "5", "9"}));
+    EXPECT_EQ(places(world, 100, 4), (Lists{"0", "4", "8", "12"}));
+    EXPECT_EQ(places(world, 200, 3), (Lists{"1", "5", "9"}));
 }
 
 TEST(Measured, CacheGroupsCountWhereNothingWasMeasured) {
     test::World world({"match: {comm: a}\ntogether: measured\n"}, test::without_smt(16));
-    EXPECT_EQ(places(world, 100, 3), (Cpus{"0", "1", "2"}));
-    EXPECT_EQ(places(world, 200, 2), (Cpus{"8", "9"}));
+    EXPECT_EQ(places(world, 100, 3), (Lists{"0", "1", "2"}));
+    EXPECT_EQ(places(world, 200, 2), (Lists{"8", "9"}));
 }
 
 TEST(Measured, TasksComeIntoTheGroupOfTheOthersWhileItHasFreeCpus) {
     test::World world({"match: {comm: a}\nnear: measured\n", "match: {comm: b}\ncpus: \"0\"\nbind: cpu\n"},
                       measured(4));
-    EXPECT_EQ(places(world, 300, 1, 1), Cpus{"0"});
-    EXPECT_EQ(places(world, 100, 5), (Cpus{"1", "5", "9", "13", "2"}));
+    EXPECT_EQ(places(world, 300, 1, 1), Lists{"0"});
+    EXPECT_EQ(places(world, 100, 5), (Lists{"1", "5", "9", "13", "2"}));
 }
 
 TEST(Measured, AllCpusAreOneGroupWhereNoneAreCloser) {
@@ -59,8 +59,8 @@ TEST(Measured, AllCpusAreOneGroupWhereNoneAreCloser) {
 TEST(Measured, CpusThatWereNotMeasuredAreInTheRestOfTheirCacheGroup) {
     auto machine = test::without_smt(16);
     machine::use_latencies(machine, {topology::LatencyLevel{25, {CpuSet{0, 1}, CpuSet{2, 3}}}, "", 0});
-    EXPECT_EQ(machine.topology.measured, (std::vector<CpuSet>{CpuSet{0, 1}, CpuSet{2, 3}, CpuSet::range(4, 7),
-                                                              CpuSet::range(8, 15)}));
+    EXPECT_EQ(machine.topology.measured,
+              (std::vector<CpuSet>{CpuSet{0, 1}, CpuSet{2, 3}, CpuSet::range(4, 7), CpuSet::range(8, 15)}));
 }
 
 TEST(Measured, TheReasonSaysTheNanoseconds) {
@@ -73,7 +73,8 @@ TEST(Measured, TheReasonSaysTheNanoseconds) {
               "policy p0, among CPUs 0,4,8,12, by measured latency, 25.0 ns: slot 0, bound to its CPU");
     machine::use_latencies(world.machine, {});
     world.placements = compile(world.set, world.machine, {});
-    EXPECT_NE(text().find("among CPUs 0-7, by topology, as no latencies were measured here"), std::string::npos)
+    EXPECT_NE(text().find("among CPUs 0-7, by topology, as no latencies were measured here"),
+              std::string::npos)
         << text();
 }
 

@@ -33,8 +33,7 @@ KnownLatencies measured_here(const std::string& folder) {
     auto latencies = topology::latencies_from_json((*kept)->detail);
     const auto machine = topology::read_topology(*root);
     if (!latencies || !machine) return {};
-    return affinityd::machine::latencies_here(*latencies, *machine,
-                                              topology::read_cpu_model(*root));
+    return affinityd::machine::latencies_here(*latencies, *machine, topology::read_cpu_model(*root));
 }
 
 const std::string standard_input = "-";
