@@ -20,6 +20,31 @@ bool acts_as_process(const World& world, std::size_t policy) {
 
 constexpr const char* as_process = "affinity: full acts as process";
 
+struct Kept {
+    std::size_t processes = 0, lanes = 0;
+    int first = 0;
+};
+
+/// The processes of a policy whose cpuset has not all lanes, and how many lanes the first of them may use.
+std::map<std::size_t, Kept> kept_off_lanes(const World& world, const TaskTable& tasks) {
+    std::map<std::size_t, Kept> kept;
+    for (const auto& [pid, process] : tasks.processes()) {
+        const auto& resolved = world.placements().policies[process.policy];
+        if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
+        const auto usable = static_cast<std::size_t>(
+            std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
+                return lane.cpus.intersects(*process.cpuset.cpus);
+            }));
+        if (usable == resolved.all_lanes.size()) continue;
+        auto& of_policy = kept[process.policy];
+        if (of_policy.processes++ == 0 || pid < of_policy.first) {
+            of_policy.first = pid;
+            of_policy.lanes = usable;
+        }
+    }
+    return kept;
+}
+
 } // namespace
 
 std::string nic_note(const World& world, const KnownProcess& process) {
@@ -63,6 +88,14 @@ std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& 
         problems.push_back(
             {world.policy(policy).name, "nics", std::move(text), "name the interfaces in nics"});
     }
+    for (const auto& [policy, kept] : kept_off_lanes(world, tasks))
+        problems.push_back(
+            {world.policy(policy).name, "nics",
+             fmt::format("the cpuset of process {}{} has {} of the {} places for workers near the NIC",
+                         kept.first,
+                         kept.processes == 1 ? "" : fmt::format(" (and of {} more)", kept.processes - 1),
+                         kept.lanes, world.placements().policies[policy].all_lanes.size()),
+             "give the policy cpus that the unit's AllowedCPUs= has"});
     return problems;
 }
 

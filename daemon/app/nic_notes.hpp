@@ -17,7 +17,7 @@ namespace affinityd::app {
 [[nodiscard]] std::string nic_note(const World& world, const KnownProcess& process);
 /// Of a policy with this many processes; "": there is nothing to say.
 [[nodiscard]] std::string nic_note(const World& world, std::size_t policy, std::size_t processes);
-/// Policies with processes in other network namespaces.
+/// Policies with processes in other network namespaces, or in cpusets without the CPUs near the NICs.
 [[nodiscard]] std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks);
 
 } // namespace affinityd::app

@@ -151,6 +151,11 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     std::vector<Slot> reachable;
     if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {
         reachable = cut_slots(*choice.slots, *process.cpuset);
+        if (reachable.empty() && choice.are_lanes) {
+            choice = {{policy.name, 0, ""},
+                      &resolved.distributions.front()}; // far from the NIC, but it has one
+            reachable = cut_slots(*choice.slots, *process.cpuset);
+        }
         if (reachable.empty()) return std::unexpected(NoPlace::outside);
         choice.slots = &reachable;
         choice.is_cut = true;

@@ -77,9 +77,16 @@ class Net(House):
     def ethtool(self, nic, what, value, space=None):
         (space or self.near).run(*python(ETHTOOL, nic, what, str(value)))
 
-    def inside(self, settings=None, **policies):
+    def inside(self, settings=None, namespace=None, **policies):
         """A daemon in the near namespace, whose regular pass is an hour away: no pass may notice a change first."""
-        return self.daemon(settings or {"reconcile": "1h"}, namespace=self.near.command(), **policies)
+        return self.daemon(settings or {"reconcile": "1h"}, namespace=namespace or self.near.command(), **policies)
+
+    def with_groups(self):
+        """The near namespace for a daemon that sees control groups, which the /sys of the namespace lacks."""
+        kept = self.bin / "groups"
+        kept.mkdir()
+        within = f'mount --rbind {kept} /sys/fs/cgroup && exec "$@"'
+        return ["unshare", "--mount", "sh", "-c", f'mount --rbind /sys/fs/cgroup {kept} && exec "$@"', "sh", *self.near.command("sh", "-c", within, "sh")]
 
     def server(self, stem="server", address="0.0.0.0"):
         made = self.spawn(*self.near.command(*python(SERVER, self.name(stem), address)))

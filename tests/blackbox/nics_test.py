@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces that come, change and go, and programs that they serve: veth pairs in namespaces of the test. (The VM has interrupts.)"""
-from house import allowed, cpus, measured, policy, report, wait_for
+from house import allowed, cpus, group, measured, policy, report, wait_for
 from nets import Net, napi_threads
 
 FULL = policy("server", affinity="full", nics="auto", bind="core", settle=0)
@@ -51,6 +51,25 @@ class Servers(Full):
             queues = {queue["direction"]: queue for queue in nic["queues"]}
             self.assertEqual((poller, cpu), (queues["rx"]["napi_thread"], queues["rx"]["napi_thread_cpus"]))
             self.assertEqual((cpu, "web", [server.pid]), (queues["tx"]["wanted"], queues["tx"]["policy"], [task["pid"] for task in queues["tx"]["tasks"]]))
+
+    def test_a_server_whose_cpuset_has_no_place_near_the_nic_is_placed_in_it_and_status_says_so(self):
+        nic = self.pair(0)
+        server, _ = self.server(), self.client(0)
+        daemon = self.inside(namespace=self.with_groups(), web=FULL)
+        near = wait_for(lambda: self.together([server.pid, napi_threads(nic)[0]]), "it is near its interface")
+        far = next(cpu for cpu in ("0", "1") if cpu != near)
+        folder = group(self.stack, f"affinityd-{self.mark}", "cpuset")
+        if (folder / "cpuset.mems").exists():
+            (folder / "cpuset.mems").write_text((folder.parent / "cpuset.mems").read_text(encoding="ascii"), encoding="ascii")
+        (folder / "cpuset.cpus").write_text(far, encoding="ascii")
+        self.stack.callback(server.end)
+        (folder / "cgroup.procs").write_text(str(server.pid), encoding="ascii")
+
+        def thread():
+            return [process["threads"][0] for process in daemon.status()["processes"] if process["pid"] == server.pid][0]
+        daemon.passes(2)
+        wait_for(lambda: (thread()["state"], thread()["wanted"]) == ("in place", far), "it has a place in its cpuset")
+        self.assertIn("has 0 of the 1 places for workers near the NIC", " ".join(daemon.problems()))
 
     def test_both_interfaces_of_one_server_also_while_one_client_is_away(self):
         nics = [self.pair(number) for number in (0, 1)]

@@ -243,6 +243,21 @@ TEST(Plan, ProcessesKeptTogetherGetAGroupThatTheirCpusetHas) {
               State::outside);
 }
 
+TEST(Plan, AServerWhoseCpusetHasNoLaneIsPlacedElsewhereInIt) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                {{"p0", {{{"eth0"}, 2}}}});
+    CpuSet cpuset = world.placements.policies[0].usable;
+    for (const auto& lane : world.placements.policies[0].all_lanes)
+        cpuset = cpuset - lane.cpus;
+    ASSERT_FALSE(cpuset.empty());
+    const auto task = thread(1, "a");
+    const auto plan = plan_thread(world.planning(), {.id = task.id, .policy = 0, .cpuset = &cpuset}, {task});
+    ASSERT_TRUE(plan.target);
+    EXPECT_TRUE(cpuset.contains(plan.target->mask)) << plan.target->mask.to_list();
+}
+
 TEST(Plan, AProcessIsPlannedAsItsThreadsOneByOneAre) {
     const std::vector<std::string> policies{
         "match: {comm: a}\nspread: core\nbind: core\nthreads:\n  - {index: 2, cpus: \"7\", bind: cpu}\n"
