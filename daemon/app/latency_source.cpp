@@ -3,7 +3,7 @@
 
 #include "accounting/experiments.hpp"
 #include "host/blocked_signals.hpp"
-#include "topology/cpu_model.hpp"
+#include "topology/reader.hpp"
 
 #include <utility>
 

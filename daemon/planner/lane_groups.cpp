@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace affinityd::planner {
@@ -16,14 +15,13 @@ class Earlier {
   public:
     explicit Earlier(const ResolvedPolicy* before) {
         if (before == nullptr) return;
-        for (const auto* all : {&before->nics, &before->absent})
-            for (const auto& lanes : *all) {
-                for (const auto& id : lanes.ids) {
-                    by_index_.emplace(id.ifindex, all_.size());
-                    if (!id.device.empty()) by_device_.emplace(id.device, all_.size());
-                }
-                all_.push_back(&lanes);
+        for (const auto& lanes : before->nics) {
+            for (const auto& id : lanes.ids) {
+                by_index_.emplace(id.ifindex, all_.size());
+                if (!id.device.empty()) by_device_.emplace(id.device, all_.size());
             }
+            all_.push_back(&lanes);
+        }
     }
     [[nodiscard]] const NicLanes* take(const Interfaces::Group& group);
 
@@ -93,35 +91,6 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
         groups.push_back({std::move(group), lanes});
     }
     return groups;
-}
-
-std::vector<NicLanes> absent_lanes(const ResolvedPolicy& before, const ResolvedPolicy& now,
-                                   const machine::Machine& machine) {
-    constexpr std::size_t most_absent = 64;
-    std::unordered_set<unsigned> present, placed;
-    for (const auto& nic : machine.nics)
-        present.insert(nic.ifindex);
-    std::unordered_set<std::string_view> placed_devices;
-    for (const auto& lanes : now.nics)
-        for (const auto& id : lanes.ids) {
-            placed.insert(id.ifindex);
-            if (!id.device.empty()) placed_devices.insert(id.device);
-        }
-    // One that is not there may come back as another interface of its device.
-    const auto is_placed = [&](const NicLanes::Id& id) {
-        return placed.contains(id.ifindex) ||
-               (!present.contains(id.ifindex) && placed_devices.contains(id.device));
-    };
-    const auto may_return = [&](const NicLanes::Id& id) {
-        return !id.device.empty() || present.contains(id.ifindex);
-    };
-    std::vector<NicLanes> absent;
-    for (const auto* all : {&before.nics, &before.absent})
-        for (const auto& lanes : *all)
-            if (absent.size() < most_absent && std::ranges::none_of(lanes.ids, is_placed) &&
-                std::ranges::any_of(lanes.ids, may_return))
-                absent.push_back(lanes);
-    return absent;
 }
 
 } // namespace affinityd::planner

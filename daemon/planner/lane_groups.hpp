@@ -9,13 +9,6 @@
 
 namespace affinityd::planner {
 
-/// Which lanes may go to other cores although they could stay.
-enum class Moves {
-    none,
-    of_changed, ///< of interfaces that want more or fewer lanes than before, or may have them elsewhere
-    all,
-};
-
 /// Interfaces that are about to get lanes, all the same ones.
 struct LaneGroup {
     Interfaces::Group interfaces;
@@ -39,11 +32,5 @@ struct LaneGroup {
 [[nodiscard]] std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
                                                  const NicNames& nics, const NicUsage& usage,
                                                  const ResolvedPolicy* before);
-
-/// Lanes of a policy that none of its interfaces has now: their links are down, they are unplugged, or they
-/// serve nobody. They are kept for when these are back; other interfaces may have their cores meanwhile. Of
-/// very many those that were there last.
-[[nodiscard]] std::vector<NicLanes> absent_lanes(const ResolvedPolicy& before, const ResolvedPolicy& now,
-                                                 const machine::Machine& machine);
 
 } // namespace affinityd::planner

@@ -259,11 +259,6 @@ bool has_changed(const NicLanes& before, const NicLanes& now) {
     return is_number || before.candidates != now.candidates;
 }
 
-bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
-    return moves == Moves::all ||
-           (moves == Moves::of_changed && group.before != nullptr && has_changed(*group.before, now));
-}
-
 /// Receive queues that RPS can spread.
 std::size_t rps_queues(const Nic& nic) {
     return static_cast<std::size_t>(std::ranges::count_if(nic.queues, [](const netdev::Queue& queue) {
@@ -318,7 +313,7 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     const LaneDemand demand{lanes.wanted,
                             have_interrupts ? queues : 0,
                             group.kept(),
-                            may_move(lanes, group, load.moves),
+                            load.may_move && group.before != nullptr && has_changed(*group.before, lanes),
                             group.kept_interrupts(),
                             may_be_far};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -200,9 +199,9 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 
 /// What is expected before anybody has lanes: what policies' tasks may use, each spread over its CPUs, and
 /// the lanes that are about to be kept.
-LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, Moves moves) {
+LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, bool may_move) {
     const CpuLoad none(run.machine.topology);
-    LaneLoad load{none, none, none, {}, moves, none, {}, {}};
+    LaneLoad load{none, none, none, {}, may_move, none, {}, {}};
     for (const auto& resolved : run.result.policies)
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
@@ -211,18 +210,6 @@ LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& g
         for (const auto& group : of_policy)
             load.add_kept(group, one_cpu);
     return load;
-}
-
-std::vector<Weight> core_loads(const topology::Topology& topology, const CpuLoad& load) {
-    std::vector<Weight> cores;
-    for (const auto& core : topology.cores)
-        if (!core.empty()) cores.push_back(load.on_core(core.first()));
-    std::ranges::sort(cores, std::greater());
-    return cores;
-}
-
-Weight busiest(const Placements& placements) {
-    return placements.cores.empty() ? 0 : placements.cores.front();
 }
 
 /// The interrupts that a policy names, by number dealt out over its cores. Those of NICs come first: one
@@ -265,13 +252,6 @@ void add_named_irqs(Run& run, const ResolvedPolicy& resolved) {
     }
 }
 
-/// No other order of such a sum could be much better.
-bool is_even(const std::vector<Weight>& cores) {
-    if (cores.empty()) return true;
-    const auto sum = std::accumulate(cores.begin(), cores.end(), Weight{0});
-    return cores.front() <= sum / static_cast<Weight>(cores.size()) + much;
-}
-
 bool says_measured(const Policy& policy) {
     return policy.together == policy::Together::measured || policy.placement.near_measured ||
            std::ranges::any_of(policy.threads,
@@ -292,7 +272,7 @@ void find_measured(Run& run) {
 }
 
 Placements work_out(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                    const Released& released, const Placements* before, Moves moves) {
+                    const Released& released, const Placements* before, bool may_move) {
     Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
@@ -315,14 +295,13 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     for (std::size_t i = 0; i < nics.size(); ++i)
         if (run.result.policies[i].active)
             groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
-    LaneLoad load = first_load(run, groups, moves);
+    LaneLoad load = first_load(run, groups, may_move);
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
         add_lanes(resolved, interfaces, groups[i], load, run.result);
-        if (const auto* last = earlier(i)) resolved.absent = absent_lanes(*last, resolved, machine);
     };
     // An interface that one policy names and another one only finds by its sockets is that of the first.
     for (const bool is_auto : {false, true})
@@ -336,7 +315,6 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
                                        found.message, found.hint});
     tell_of_mixed(machine.topology, load, run.result);
     settle_shared_lines(machine, run.result);
-    run.result.cores = core_loads(machine.topology, load.expected);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }
@@ -387,20 +365,12 @@ NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsag
 
 Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                    const Placements* before, const Released& released) {
-    return work_out(policies, machine, usage, released, before, Moves::none);
+    return work_out(policies, machine, usage, released, before, false);
 }
 
 Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                      const Placements& before, const Released& released) {
-    auto best = work_out(policies, machine, usage, released, &before, Moves::of_changed);
-    const auto try_next = [&](const Placements* kept) {
-        if (is_even(best.cores)) return;
-        auto next = work_out(policies, machine, usage, released, kept, Moves::all);
-        if (busiest(next) + much < busiest(best)) best = std::move(next);
-    };
-    try_next(&before);
-    try_next(nullptr);
-    return best;
+    return work_out(policies, machine, usage, released, &before, true);
 }
 
 bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online) {

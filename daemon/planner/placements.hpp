@@ -87,7 +87,6 @@ struct ResolvedPolicy {
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
-    std::vector<NicLanes> absent; ///< those of interfaces without queues, as they were: for when these return
     std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
     [[nodiscard]] const NicLanes* nic(std::string_view name) const;   ///< that this interface has
     [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
@@ -118,7 +117,6 @@ struct Placements {
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load;   ///< of the interrupts of lanes; each compile() makes another
     std::optional<MeasuredLevel> measured; ///< no value: no policy says `measured`
-    std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
     /// Who keeps others off which of these CPUs; no CPUs: nobody.
@@ -133,10 +131,8 @@ using Released = std::set<std::string, std::less<>>;
                                  const NicUsage& usage, const Placements* before = nullptr,
                                  const Released& released = {});
 
-/// The same after something has changed. Interfaces that need other lanes than before, or may have them
-/// elsewhere, move those for which another core is much less busy: one core that cannot be helped hides
-/// nothing. The lanes of all others stay where they are, so that one worker's birth moves nobody else's
-/// interrupts, unless the busiest core of all would have much less to do.
+/// The same after something has changed: the lanes of interfaces that need other lanes than before, or may
+/// have them elsewhere, may go to cores that are much less busy; those of all others stay where they are.
 [[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
                                    const NicUsage& usage, const Placements& before,
                                    const Released& released = {});

@@ -3,7 +3,7 @@
 
 #include "base/text.hpp"
 #include "host/root.hpp"
-#include "topology/numbered.hpp"
+#include "topology/reader.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topology/reader.hpp"
 
+#include "base/text.hpp"
 #include "host/root.hpp"
-#include "topology/caches.hpp"
-#include "topology/groups.hpp"
-#include "topology/kinds.hpp"
-#include "topology/nodes.hpp"
-#include "topology/numbered.hpp"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
 
 namespace affinityd::topology {
 
@@ -18,6 +17,363 @@ namespace {
 
 using host::Dir;
 using host::Root;
+
+/// One level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders
+/// cpuN/topology below `cpus`. A set is read at the first CPU of each group only: the kernel gives every
+/// member of a group the same one. Source: Documentation/admin-guide/cputopology.rst.
+class GroupReader {
+  public:
+    /// `files`: what the set is called, the newer name first; one that ends in "_list" is a list, else a
+    /// mask.
+    GroupReader(const host::Dir& cpus, const CpuSet& online, std::vector<std::string_view> files)
+        : cpus_(cpus), online_(online), files_(std::move(files)) {}
+
+    /// Place of the CPU's group; no value if the machine does not say. Cut to the online CPUs; no CPU is in
+    /// two.
+    std::optional<std::size_t> read(unsigned cpu);
+    /// Place of the CPU's group if a member of it was read.
+    [[nodiscard]] std::optional<std::size_t> find(unsigned cpu) const;
+    /// A group of one, for a CPU without a group in `read`.
+    std::size_t add_alone(unsigned cpu) { return add(CpuSet{cpu}); }
+    [[nodiscard]] const CpuSet& operator[](std::size_t place) const { return groups_[place]; }
+    /// All groups by first CPU.
+    [[nodiscard]] std::vector<CpuSet> take();
+
+  private:
+    std::size_t add(CpuSet group);
+    CpuSet siblings(const std::string& folder);
+
+    const host::Dir& cpus_;
+    const CpuSet& online_;
+    std::vector<std::string_view> files_;
+    std::vector<CpuSet> groups_;
+    std::vector<std::optional<std::size_t>> place_of_; ///< by CPU
+    CpuSet covered_;
+    unsigned absent_ = 0;
+};
+
+/// A number at each CPU.
+class IdReader {
+  public:
+    /// `file` is below cpuN/.
+    IdReader(const host::Dir& cpus, std::string file) : cpus_(cpus), file_("/" + std::move(file)) {}
+    /// No value: no such file, or a negative number, which is how the kernel says "not known".
+    std::optional<int> read(unsigned cpu);
+
+  private:
+    const host::Dir& cpus_;
+    std::string file_;
+    unsigned absent_ = 0;
+    bool present_ = false;
+};
+
+/// A file that so many CPUs do not have is one that this kernel does not make: it is asked for no more.
+constexpr unsigned enough_absent = 4;
+
+std::string folder_of(unsigned cpu) { return "cpu" + std::to_string(cpu); }
+
+std::optional<std::size_t> GroupReader::find(unsigned cpu) const {
+    return cpu < place_of_.size() ? place_of_[cpu] : std::nullopt;
+}
+
+std::optional<std::size_t> GroupReader::read(unsigned cpu) {
+    if (const auto known = find(cpu)) return known;
+    if (groups_.empty() && absent_ >= enough_absent) return std::nullopt;
+    CpuSet group = siblings(folder_of(cpu) + "/topology/") & online_;
+    if (!group.contains(cpu)) return std::nullopt;
+    return add(group -= covered_);
+}
+
+std::size_t GroupReader::add(CpuSet group) {
+    covered_ |= group;
+    if (place_of_.size() <= group.last()) place_of_.resize(group.last() + 1);
+    for (const unsigned cpu : group)
+        place_of_[cpu] = groups_.size();
+    groups_.push_back(std::move(group));
+    return groups_.size() - 1;
+}
+
+CpuSet GroupReader::siblings(const std::string& folder) {
+    for (auto& file : files_) {
+        const std::string path = folder + std::string(file);
+        auto set = file.ends_with("_list") ? cpus_.cpu_list(path) : cpus_.cpu_mask(path);
+        if (!set || set->empty()) continue;
+        std::swap(files_.front(), file); // the other CPUs have it under this name too
+        return *std::move(set);
+    }
+    ++absent_;
+    return {};
+}
+
+std::vector<CpuSet> GroupReader::take() {
+    std::ranges::sort(groups_, {}, &CpuSet::first);
+    return std::move(groups_);
+}
+
+std::optional<int> IdReader::read(unsigned cpu) {
+    if (!present_ && absent_ >= enough_absent) return std::nullopt;
+    const auto value = cpus_.number(folder_of(cpu) + file_);
+    if (value)
+        present_ = true;
+    else
+        ++absent_;
+    return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value))
+                                                             : std::nullopt;
+}
+
+/// Collects the caches of a machine CPU by CPU, each once, from the folders cpuN/cache below `cpus`.
+/// Most CPUs of a machine have caches of the same form (which index is which level and type), so after the
+/// first one only the sets of sharing CPUs are read, unless something does not fit. Source:
+/// Documentation/ABI/testing/sysfs-devices-system-cpu, "cache/index*".
+class CacheReader {
+  public:
+    CacheReader(const host::Dir& cpus, const CpuSet& online, bool sizes)
+        : cpus_(cpus), online_(online), sizes_(sizes) {}
+    void read(unsigned cpu);
+    /// By level, then type, then first CPU.
+    [[nodiscard]] std::vector<Cache> take();
+
+  private:
+    struct Leaf {
+        unsigned index = 0, level = 0;
+        Cache::Type type = Cache::Type::unified;
+    };
+    bool read_like_last(const std::string& folder, unsigned cpu);
+    void read_whole(const std::string& folder, unsigned cpu);
+    [[nodiscard]] std::optional<CpuSet> sharing(const std::string& leaf_folder) const;
+    [[nodiscard]] CpuSet& covered(const Leaf& leaf) { return covered_[{leaf.level, leaf.type}]; }
+    void add(const Leaf& leaf, const std::string& leaf_folder, unsigned cpu, const CpuSet& sharing);
+
+    const host::Dir& cpus_;
+    const CpuSet& online_;
+    bool sizes_;
+    std::vector<Cache> caches_;
+    std::map<std::pair<unsigned, Cache::Type>, CpuSet>
+        covered_;             ///< CPUs whose cache of that level and type is known
+    std::vector<Leaf> form_;  ///< of the last CPU read whole; empty if it has gaps
+    unsigned last_index_ = 0; ///< highest index seen at any CPU
+};
+
+std::optional<Cache::Type> cache_type(const std::optional<std::string>& text) {
+    if (!text) return std::nullopt;
+    if (*text == "Data") return Cache::Type::data;
+    if (*text == "Instruction") return Cache::Type::instruction;
+    if (*text == "Unified") return Cache::Type::unified;
+    return std::nullopt;
+}
+
+std::string leaf_name(const std::string& folder, unsigned index) {
+    return folder + "index" + std::to_string(index);
+}
+
+/// Bytes of what the kernel prints as "32K", and old ones as "1024 KB"; 0 if it is not known.
+std::uint64_t cache_size(const std::optional<std::string>& text) {
+    if (!text) return 0;
+    const auto digits = std::string_view(*text).substr(0, text->find_first_not_of("0123456789"));
+    const auto number = parse_number<std::uint64_t>(digits);
+    if (!number || *number > (std::uint64_t{1} << 40)) return 0;
+    return text->find('M') != std::string::npos ? *number << 20 : *number << 10;
+}
+
+void CacheReader::read(unsigned cpu) {
+    const std::string folder = "cpu" + std::to_string(cpu) + "/cache/";
+    if (!read_like_last(folder, cpu)) read_whole(folder, cpu);
+}
+
+std::optional<CpuSet> CacheReader::sharing(const std::string& leaf_folder) const {
+    // The mask first: kernels around 2.6.38 to 3.x listed only the CPU itself for caches of modules.
+    auto cpus = cpus_.cpu_mask(leaf_folder + "/shared_cpu_map");
+    return cpus ? cpus : cpus_.cpu_list(leaf_folder + "/shared_cpu_list");
+}
+
+void CacheReader::add(const Leaf& leaf, const std::string& leaf_folder, unsigned cpu, const CpuSet& sharing) {
+    CpuSet group = sharing & online_;
+    if (!group.contains(cpu)) group.insert(cpu);
+    covered(leaf) |= group;
+    const auto size = sizes_ ? cache_size(cpus_.text(leaf_folder + "/size")) : 0;
+    caches_.push_back({leaf.level, leaf.type, size, std::move(group)});
+}
+
+/// False, without an addition, if this CPU's caches are of another form than those of the CPU read last.
+bool CacheReader::read_like_last(const std::string& folder, unsigned cpu) {
+    if (form_.empty()) return false;
+    std::vector<std::pair<const Leaf*, CpuSet>> found;
+    for (const Leaf& leaf : form_) {
+        if (covered(leaf).contains(cpu)) continue; // read at a sibling
+        const auto name = leaf_name(folder, leaf.index);
+        auto cpus = sharing(name);
+        if (!cpus) return false;
+        // A new last level may be the border between unlike cores: look closely.
+        if (&leaf == &form_.back() && (cpus_.number(name + "/level") != leaf.level ||
+                                       cache_type(cpus_.text(name + "/type")) != leaf.type))
+            return false;
+        found.emplace_back(&leaf, std::move(*cpus));
+    }
+    if (cpus_.exists(leaf_name(folder, static_cast<unsigned>(form_.size())))) return false;
+    for (const auto& [leaf, cpus] : found)
+        add(*leaf, leaf_name(folder, leaf->index), cpu, cpus);
+    return true;
+}
+
+void CacheReader::read_whole(const std::string& folder, unsigned cpu) {
+    constexpr unsigned most_caches = 16;
+    constexpr unsigned usual_caches = 6; // s390 has the most: two of each in two levels, L3, L4
+    form_.clear();
+    if (!cpus_.exists(folder)) return;
+    for (unsigned index = 0; index < most_caches; ++index) {
+        const std::string name = leaf_name(folder, index);
+        const auto level = cpus_.number(name + "/level");
+        if (!level) {
+            if (index >= usual_caches && index > last_index_) break;
+            continue; // recordings may lack one in between
+        }
+        last_index_ = std::max(last_index_, index);
+        const auto type = cache_type(cpus_.text(name + "/type"));
+        if (!type || *level < 1 || *level > 8) continue;
+        const Leaf leaf{index, static_cast<unsigned>(*level), *type};
+        form_.push_back(leaf);
+        if (!covered(leaf).contains(cpu)) add(leaf, name, cpu, sharing(name).value_or(CpuSet{}));
+    }
+    if (!form_.empty() && form_.back().index + 1 != form_.size()) form_.clear();
+}
+
+std::vector<Cache> CacheReader::take() {
+    std::ranges::sort(caches_, [](const Cache& a, const Cache& b) {
+        return std::tuple(a.level, a.type, a.cpus.first()) < std::tuple(b.level, b.type, b.cpus.first());
+    });
+    return std::move(caches_);
+}
+
+std::vector<Kind> by_core_type(const host::Root& root, const Topology& topology) {
+    const CpuSet performance =
+        root.sys().cpu_list("devices/cpu_core/cpus").value_or(CpuSet{}) & topology.online;
+    const CpuSet efficiency =
+        root.sys().cpu_list("devices/cpu_atom/cpus").value_or(CpuSet{}) & topology.online;
+    if (performance.empty() || efficiency.empty()) return {};
+    std::vector<Kind> kinds{{"performance", 0, performance}, {"efficiency", 1, efficiency}};
+    // Arrow Lake-H and later, since Linux 6.13; earlier kernels have these among the atoms.
+    CpuSet lowpower = root.sys().cpu_list("devices/cpu_lowpower/cpus").value_or(CpuSet{}) & topology.online;
+    if (!lowpower.empty()) kinds.push_back({"lowpower", 2, std::move(lowpower)});
+    return kinds;
+}
+
+/// Kinds from the strongest to the weakest; none if there is only one.
+template <class Number>
+std::vector<Kind> ranked(std::map<Number, CpuSet, std::greater<>>& groups) {
+    if (groups.size() < 2) return {};
+    std::vector<Kind> kinds;
+    for (auto& [strength, cpus] : groups) {
+        const auto rank = static_cast<unsigned>(kinds.size());
+        std::string name = "middle";
+        if (rank == 0) name = "performance";
+        if (rank + 1 == groups.size()) name = "efficiency";
+        kinds.push_back({std::move(name), rank, std::move(cpus)});
+    }
+    return kinds;
+}
+
+std::vector<Kind> by_capacity(const Topology& topology) {
+    std::map<unsigned, CpuSet, std::greater<>> groups;
+    for (const auto& cpu : topology.cpus)
+        if (cpu.capacity) groups[*cpu.capacity].insert(cpu.id);
+    return ranked(groups);
+}
+
+/// Small cores of hybrid processors share a second-level cache among several, the large ones have one each.
+bool shares_unevenly(const Topology& topology) {
+    CpuSet first_of_core;
+    for (const auto& core : topology.cores)
+        first_of_core.insert(core.first());
+    const auto groups = topology.cache_groups(2);
+    CpuSet covered;
+    for (const auto& group : groups)
+        covered |= group;
+    if (groups.empty() || covered != topology.online) return false;
+    const auto cores = [&](const CpuSet& group) { return (group & first_of_core).count(); };
+    return std::ranges::any_of(groups, [&](const CpuSet& group) { return cores(group) != cores(groups[0]); });
+}
+
+std::uint64_t first_data_cache(const host::Root& root, unsigned cpu) {
+    constexpr unsigned most = 4;
+    for (unsigned index = 0; index < most; ++index) {
+        const auto leaf =
+            "devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index);
+        if (root.sys().number(leaf + "/level") == 1 && root.sys().text(leaf + "/type") == "Data")
+            return cache_size(root.sys().text(leaf + "/size"));
+    }
+    return 0;
+}
+
+/// What remains for hybrid processors under kernels that tell of neither: cores of one kind have equal
+/// first-level caches.
+std::vector<Kind> by_caches(const host::Root& root, const Topology& topology) {
+    if (!shares_unevenly(topology)) return {};
+    std::map<std::uint64_t, CpuSet, std::greater<>> groups;
+    for (const auto& cpu : topology.cpus)
+        groups[first_data_cache(root, cpu.id)].insert(cpu.id);
+    if (groups.contains(0)) return {}; // not known of all
+    return ranked(groups);
+}
+
+/// Groups of unlike cores: by the kernel's own lists of core types (hybrid x86), else by cpu_capacity (arm64,
+/// riscv), else, where cores share second-level caches unevenly, by the size of their first-level caches.
+/// Never by frequency: favoured cores of one kind differ in it. Empty: all alike, or not known.
+std::vector<Kind> read_kinds(const host::Root& root, const Topology& topology) {
+    auto kinds = by_core_type(root, topology);
+    if (kinds.empty()) kinds = by_capacity(topology);
+    return kinds.empty() ? by_caches(root, topology) : kinds;
+}
+
+constexpr std::size_t most_nodes = 1024; // 1 << NODES_SHIFT is at most this, arch/*/Kconfig
+
+std::optional<std::uint64_t> node_memory(const host::Dir& node) {
+    const auto text = node.text("meminfo");
+    if (!text) return std::nullopt;
+    for (const auto line : split(*text, '\n')) {
+        // "Node 0 MemTotal:  65536 kB"
+        const auto words = split_words(line);
+        if (words.size() >= 4 && words[2] == "MemTotal:")
+            if (const auto kib = parse_number<std::uint64_t>(words[3]);
+                kib && *kib < (std::uint64_t{1} << 50))
+                return *kib * 1024;
+    }
+    return std::nullopt;
+}
+
+/// One for each node, at most: a recording may say more, and the matrix grows with the square.
+std::vector<unsigned> distances(const host::Dir& node, std::size_t nodes) {
+    constexpr std::size_t longest = 11; // ten digits and a space
+    const auto text = node.text("distance").value_or("");
+    std::vector<unsigned> values;
+    for (const auto word : split_words(std::string_view(text).substr(0, nodes * longest)))
+        if (const auto value = parse_number<unsigned>(word); value && values.size() < nodes)
+            values.push_back(*value);
+    return values;
+}
+
+/// Adds the online NUMA nodes below `dir` (the folder of nodes) to a topology whose CPUs are read, and tells
+/// those CPUs their node. Nodes without memory or without CPUs are nodes; numbers may have holes. An Error:
+/// they cannot be listed. Source: Documentation/ABI/stable/sysfs-devices-node.
+Result<void> read_nodes(const host::Dir& dir, Topology& topology) {
+    const auto online = dir.cpu_list("online");
+    const auto ids = numbered(dir, "node");
+    if (!ids) return std::unexpected(ids.error());
+    for (const unsigned id : *ids) {
+        if (online && !online->contains(id)) continue;
+        if (topology.nodes.size() == most_nodes) break;
+        const auto folder = dir.dir("node" + std::to_string(id));
+        if (!folder) continue;
+        Node node{.id = id, .cpus = {}, .memory_bytes = node_memory(*folder), .distance = {}};
+        auto cpus = folder->cpu_list("cpulist");
+        if (!cpus) cpus = folder->cpu_mask("cpumap");
+        node.cpus = cpus.value_or(CpuSet{}) & topology.online;
+        node.distance = distances(*folder, std::min(ids->size(), most_nodes));
+        for (auto& cpu : topology.cpus)
+            if (node.cpus.contains(cpu.id) && !cpu.node) cpu.node = id;
+        topology.nodes.push_back(std::move(node));
+    }
+    return {};
+}
 
 /// Drops a level that has the same groups as the one above it.
 void drop_if_same(std::vector<CpuSet>& groups, const std::vector<CpuSet>& above) {
@@ -125,6 +481,17 @@ void drop_levels(Topology& topology) {
         drop_if_same(topology.clusters, topology.cache_groups(level));
 }
 
+constexpr std::size_t enough = 16U << 10; ///< the first CPU's lines; one has some 2 KiB
+
+std::optional<std::string_view> value_of(const std::vector<std::string_view>& lines, std::string_view name) {
+    for (const auto line : lines) {
+        const auto colon = line.find(':');
+        if (colon == std::string_view::npos || trim_text(line.substr(0, colon)) != name) continue;
+        if (const auto value = trim_text(line.substr(colon + 1)); !value.empty()) return value;
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 Result<Topology> read_topology(const Root& root, Detail detail) {
@@ -166,6 +533,34 @@ std::optional<CpuSet> read_online(const host::Root& root) {
     auto online = dir->cpu_list("online");
     if (!online) return std::nullopt;
     return std::move(*online);
+}
+
+std::string read_cpu_model(const host::Root& root) {
+    const auto text = root.proc().read("cpuinfo", enough);
+    if (!text || !*text) return {};
+    const auto lines = split(**text, '\n');
+    // x86 and some arm; powerpc, sparc; riscv.
+    for (const auto* name : {"model name", "cpu", "uarch"})
+        if (const auto value = value_of(lines, name)) return std::string(*value);
+    const auto implementer = value_of(lines, "CPU implementer"), part = value_of(lines, "CPU part");
+    if (implementer && part)
+        return "arm implementer " + std::string(*implementer) + " part " + std::string(*part);
+    return {};
+}
+
+Result<std::vector<unsigned>> numbered(const host::Dir& dir, std::string_view prefix) {
+    std::vector<unsigned> numbers;
+    const auto names = dir.list("");
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name : *names) {
+        if (!name.starts_with(prefix)) continue;
+        const auto number = parse_number<unsigned>(std::string_view(name).substr(prefix.size()));
+        // No kernel makes "cpu007"; it would be a second cpu7.
+        if (number && *number <= greatest_number && name == std::string(prefix) + std::to_string(*number))
+            numbers.push_back(*number);
+    }
+    std::ranges::sort(numbers);
+    return numbers;
 }
 
 } // namespace affinityd::topology

@@ -5,10 +5,14 @@
 #include "topology/topology.hpp"
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace affinityd::host {
+class Dir;
 class Root;
-}
+} // namespace affinityd::host
 
 namespace affinityd::topology {
 
@@ -28,5 +32,17 @@ enum class Detail {
 
 /// CPUs that are online now: /sys/devices/system/cpu/online alone. No value: it cannot be read.
 [[nodiscard]] std::optional<CpuSet> read_online(const host::Root& root);
+
+/// What the CPUs call themselves, by the first of them: "Intel(R) Xeon(R) Gold 6444Y"; of arm64, which has no
+/// names, "arm implementer 0x41 part 0xd0c". "": the machine does not say. Source: /proc/cpuinfo,
+/// arch/*/kernel/**/cpuinfo.c and proc.c.
+[[nodiscard]] std::string read_cpu_model(const host::Root& root);
+
+/// The greatest CPU or node number that is read: eight times the most that a kernel can be built for. It
+/// bounds what a hostile recording can take in memory.
+constexpr unsigned greatest_number = 65535;
+
+/// The numbers of the entries called `prefix` and a number, ascending. An Error: they cannot be listed.
+[[nodiscard]] Result<std::vector<unsigned>> numbered(const host::Dir& dir, std::string_view prefix);
 
 } // namespace affinityd::topology

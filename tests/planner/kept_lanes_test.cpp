@@ -124,7 +124,6 @@ machine::Machine two_nodes(unsigned cpus, unsigned nics) {
 /// What births and deaths of workers, up to eight of each policy, make of others' interrupts.
 struct Unrest {
     int events = 0, moved = 0;
-    int in_vain = 0; ///< events that moved some, and the busiest core has no less to do
 };
 
 Unrest unrest(const std::vector<std::string>& texts, const machine::Machine& machine, unsigned seed) {
@@ -140,24 +139,20 @@ Unrest unrest(const std::vector<std::string>& texts, const machine::Machine& mac
         counts[who] += is_birth ? 1U : -1U;
         auto next = recompile(world.set, machine, workers(counts), now);
         const int moved = others_moved(now, next, "p" + std::to_string(who));
-        const auto stayed = compile(world.set, machine, workers(counts), &now);
         ++sum.events;
         sum.moved += moved;
-        sum.in_vain += moved > 0 && next.cores.front() + one_cpu / 2 >= stayed.cores.front() ? 1 : 0;
         now = std::move(next);
     }
     return sum;
 }
 
-TEST(Lanes, BirthsAndDeathsMoveInterruptsOfOthersSeldomAndNotInVain) {
+TEST(Lanes, BirthsAndDeathsMoveNoInterruptOfOthers) {
     for (const unsigned nics : {6U, 8U})
         for (const unsigned cpus : {8U, 16U})
             for (const unsigned seed : {5U, 6U}) {
                 const auto sum = unrest(policies_of(nics), two_nodes(cpus, nics), seed);
                 ASSERT_GT(sum.events, 50);
-                EXPECT_LE(sum.moved, sum.events)
-                    << nics << " NICs, " << cpus << " CPUs a node, seed " << seed;
-                EXPECT_EQ(sum.in_vain, 0) << nics << " NICs, " << cpus << " CPUs a node, seed " << seed;
+                EXPECT_EQ(sum.moved, 0) << nics << " NICs, " << cpus << " CPUs a node, seed " << seed;
             }
 }
 
@@ -184,18 +179,6 @@ TEST(Lanes, AnInterruptApartFromItsTasksMovesWhenItsCpuGoesOfflineAndNoOtherDoes
     EXPECT_FALSE(arrivals(next).contains(first.rbegin()->first));
     EXPECT_TRUE(arrivals(next).contains(first.begin()->first));
     EXPECT_EQ(arrivals(next).size(), 2U);
-}
-
-TEST(Lanes, AMuchBetterOrderIsTakenAllTheSame) {
-    // All came under policy while the machine had one CPU.
-    auto small = eight(4, 1);
-    small.topology.online = CpuSet{0};
-    small.topology.cpus.resize(1);
-    small.topology.cores.resize(1);
-    const World world(policies_of(4), small, workers({1, 1, 1, 1}));
-    EXPECT_EQ(arrivals(world.placements).size(), 1U);
-    const auto next = recompile(world.set, eight(4, 1), workers({1, 1, 1, 1}), world.placements);
-    EXPECT_EQ(arrivals(next).size(), 4U);
 }
 
 TEST(Lanes, AnInterfaceThatIsNamedIsNotTakenByOneThatOnlyListens) {
@@ -324,28 +307,9 @@ TEST(Lanes, AnInterfaceThatIsBackHasTheLanesThatItHad) {
         absence.begin(without, served);
         auto now = recompile(world.set, without, served, world.placements);
         EXPECT_EQ(now.find("p1")->nics.size(), 0U) << absence.name;
-        served["p0"] = {{{"eth0"}, 1}}; // its second core is free now
-        now = recompile(world.set, without, served, now);
         absence.end(machine, served);
-        now = recompile(world.set, machine, workers({1, 2, 2}), now);
+        now = recompile(world.set, machine, workers({2, 2, 2}), now);
         EXPECT_EQ(lanes_of(now, "p1", "eth1"), "4;5") << absence.name;
-        EXPECT_TRUE(now.find("p1")->absent.empty()) << absence.name;
-    }
-}
-
-TEST(Lanes, OfInterfacesThatComeAndGoForGoodFewAreRemembered) {
-    for (const bool is_virtual : {false, true}) {
-        const World world({"match: {comm: a}\naffinity: irq\nnics: [\"e*\"]\n"}, eight(0, 4));
-        auto now = world.placements;
-        for (unsigned i = 0; i < 200; ++i) {
-            auto machine = eight(0, 4);
-            test::add_nic(machine, "e" + std::to_string(i), 0, 4, 40);
-            machine.nics[0].ifindex = i + 2;
-            if (is_virtual) machine.nics[0].device.clear();
-            now = recompile(world.set, machine, {}, now);
-            ASSERT_EQ(now.find("p0")->nics.size(), 1U);
-        }
-        EXPECT_LE(now.find("p0")->absent.size(), is_virtual ? 0U : 64U);
     }
 }
 

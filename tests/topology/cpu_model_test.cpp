@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/root.hpp"
 #include "support/tree.hpp"
-#include "topology/cpu_model.hpp"
+#include "topology/reader.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "topology/cpu_model.hpp"
+#include "topology/reader.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include "host/fd.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
-#include "topology/cpu_model.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>

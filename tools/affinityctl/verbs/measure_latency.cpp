@@ -9,7 +9,6 @@
 #include "affinityctl/views/json_text.hpp"
 #include "base/counted.hpp"
 #include "experiments/latency/pairs.hpp"
-#include "topology/cpu_model.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
