@@ -3,7 +3,7 @@
 
 #include "inventory/name_space.hpp"
 #include "inventory/net_files.hpp"
-#include "planner/worker_lanes.hpp"
+#include "planner/steering.hpp"
 #include "steer/lanes.h"
 
 #include <algorithm>

@@ -54,6 +54,43 @@ Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cp
 
 } // namespace
 
+void SlotCpus::be_of(std::span<const Slot> slots, bool lasting) {
+    if (lasting && of_ == slots.data() && ends_.size() == slots.size()) return;
+    *this = {};
+    of_ = lasting ? slots.data() : nullptr;
+    for (const auto& slot : slots) {
+        for (const unsigned cpu : slot.cpus)
+            cpus_.push_back(cpu);
+        ends_.push_back(cpus_.size());
+    }
+}
+
+unsigned Occupied::enter(const CpuSet& cpus) {
+    for (auto [at, end] = numbers_.equal_range(cpus.first()); at != end; ++at) {
+        auto& place = places_[at->second];
+        if (place.cpus != cpus) continue;
+        ++place.tasks;
+        return at->second;
+    }
+    if (unused_.empty()) {
+        unused_.push_back(static_cast<unsigned>(places_.size()));
+        places_.emplace_back();
+    }
+    const unsigned number = unused_.back();
+    unused_.pop_back();
+    places_[number] = {.cpus = cpus, .tasks = 1};
+    numbers_.emplace(cpus.first(), number);
+    return number;
+}
+
+void Occupied::leave(unsigned place) {
+    if (--places_[place].tasks > 0) return;
+    const auto [begin, end] = numbers_.equal_range(places_[place].cpus.first());
+    numbers_.erase(std::ranges::find(begin, end, place, [](const auto& entry) { return entry.second; }));
+    places_[place] = {};
+    unused_.push_back(place);
+}
+
 unsigned Assignments::table_of(const DistributionId& distribution) {
     const auto found = numbers_.find(distribution);
     if (found != numbers_.end()) return found->second;

@@ -4,10 +4,9 @@
 #include "base/task_id.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/distribution.hpp"
-#include "planner/occupied.hpp"
-#include "planner/slot_cpus.hpp"
 #include "planner/slots.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,6 +18,49 @@
 #include <vector>
 
 namespace affinityd::planner {
+
+/// The CPUs of all slots, one after the other: to go through a set takes longer on a large machine. A value.
+class SlotCpus {
+  public:
+    SlotCpus() = default;
+    /// `lasting`: the slots stay where they are as long as this does; others are made for one question.
+    void be_of(std::span<const Slot> slots, bool lasting);
+    [[nodiscard]] std::size_t size() const { return ends_.size(); }
+    [[nodiscard]] std::span<const unsigned> operator[](std::size_t slot) const {
+        const std::size_t begin = slot == 0 ? 0 : ends_[slot - 1];
+        return std::span(cpus_).subspan(begin, ends_[slot] - begin);
+    }
+
+  private:
+    const Slot* of_ = nullptr; ///< the first of the slots; null: of none that last
+    std::vector<unsigned> cpus_;
+    std::vector<std::size_t> ends_; ///< of each slot's, in `cpus_`
+};
+
+/// The CPUs on which tasks of one distribution sit, and the work that they do there. Each set of CPUs counts
+/// for itself: a slot of one name may have others after a while, or in a cpuset.
+class Occupied {
+  public:
+    struct Place {
+        CpuSet cpus;
+        Weight sum = 0; ///< of its tasks
+        unsigned tasks = 0;
+    };
+    /// The number of these CPUs, which must not be empty; it is theirs for as long as tasks are there.
+    unsigned enter(const CpuSet& cpus);
+    void leave(unsigned place);
+    /// Adds to what the tasks of a place do there.
+    void weigh(unsigned place, Weight weight) { places_[place].sum += weight; }
+    [[nodiscard]] const Place& operator[](unsigned place) const { return places_[place]; }
+    /// Those that are not in use have no work.
+    [[nodiscard]] auto begin() const { return places_.begin(); }
+    [[nodiscard]] auto end() const { return places_.end(); }
+
+  private:
+    std::vector<Place> places_;
+    std::unordered_multimap<unsigned, unsigned> numbers_; ///< by the first CPU
+    std::vector<unsigned> unused_;
+};
 
 /// What a slot is wanted for.
 struct SlotRequest {

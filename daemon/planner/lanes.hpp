@@ -2,7 +2,6 @@
 #pragma once
 
 #include "planner/interfaces.hpp"
-#include "planner/lane_groups.hpp"
 #include "planner/placements.hpp"
 
 #include <map>

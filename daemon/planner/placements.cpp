@@ -4,7 +4,6 @@
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/interfaces.hpp"
-#include "planner/lane_groups.hpp"
 #include "planner/lanes.hpp"
 #include "planner/shared_lines.hpp"
 

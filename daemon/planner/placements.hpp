@@ -4,7 +4,6 @@
 #include "machine/machine.hpp"
 #include "planner/action.hpp"
 #include "planner/cpu_load.hpp"
-#include "planner/nic_usage.hpp"
 #include "planner/slots.hpp"
 #include "policy/policy.hpp"
 
@@ -18,6 +17,15 @@
 #include <vector>
 
 namespace affinityd::planner {
+
+/// Names of interfaces, none twice.
+using NicNames = std::vector<std::string>;
+
+/// NIC usage: policy -> interfaces -> tasks that these serve, each of them, counted as tasks are distributed
+/// (processes, or threads). No interfaces: tasks of which it is not known which ones serve them. It names
+/// the interfaces of `nics: auto`, and says over how many lanes queues are worth spreading and which
+/// interfaces must share them.
+using NicUsage = std::map<std::string, std::map<NicNames, unsigned>>;
 
 /// An interrupt, steering map, flow table or number of queues that a policy wants set. What it is set to now
 /// is no part of it.
