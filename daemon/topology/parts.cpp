@@ -10,7 +10,7 @@ namespace affinityd::topology {
 
 namespace {
 
-using Kind = Part::Kind;
+using PartKind = Part::Kind;
 
 struct Candidate {
     Part part;
@@ -20,13 +20,13 @@ struct Candidate {
 
 constexpr unsigned ranks_per_kind = 32;
 
-unsigned rank_of(Kind kind, const Cache* cache) {
+unsigned rank_of(PartKind kind, const Cache* cache) {
     unsigned rank = static_cast<unsigned>(kind) * ranks_per_kind;
     if (cache != nullptr) rank += (8 - std::min(cache->level, 8U)) * 3 + static_cast<unsigned>(cache->type);
     return rank;
 }
 
-void add(std::vector<Candidate>& into, Kind kind, std::size_t index, const CpuSet& cpus,
+void add(std::vector<Candidate>& into, PartKind kind, std::size_t index, const CpuSet& cpus,
          const Cache* cache = nullptr) {
     if (cpus.empty()) return;
     into.push_back({.part = {.kind = kind, .index = index, .cpus = cpus, .parts = {}},
@@ -36,19 +36,19 @@ void add(std::vector<Candidate>& into, Kind kind, std::size_t index, const CpuSe
 
 std::vector<Candidate> candidates_of(const Topology& topology) {
     std::vector<Candidate> all;
-    const std::pair<Kind, const std::vector<CpuSet>*> levels[] = {
-        {Kind::drawer, &topology.drawers},   {Kind::book, &topology.books},
-        {Kind::package, &topology.packages}, {Kind::die, &topology.dies},
-        {Kind::cluster, &topology.clusters}, {Kind::core, &topology.cores}};
+    const std::pair<PartKind, const std::vector<CpuSet>*> levels[] = {
+        {PartKind::drawer, &topology.drawers},   {PartKind::book, &topology.books},
+        {PartKind::package, &topology.packages}, {PartKind::die, &topology.dies},
+        {PartKind::cluster, &topology.clusters}, {PartKind::core, &topology.cores}};
     for (const auto& [kind, groups] : levels)
         for (std::size_t i = 0; i < groups->size(); ++i)
             add(all, kind, i, (*groups)[i]);
     for (std::size_t i = 0; i < topology.nodes.size(); ++i)
-        add(all, Kind::node, i, topology.nodes[i].cpus);
+        add(all, PartKind::node, i, topology.nodes[i].cpus);
     for (std::size_t i = 0; i < topology.caches.size(); ++i)
-        add(all, Kind::cache, i, topology.caches[i].cpus, &topology.caches[i]);
+        add(all, PartKind::cache, i, topology.caches[i].cpus, &topology.caches[i]);
     for (std::size_t i = 0; i < topology.cpus.size(); ++i)
-        add(all, Kind::cpu, i, CpuSet{topology.cpus[i].id});
+        add(all, PartKind::cpu, i, CpuSet{topology.cpus[i].id});
     // Groups are cut to the online CPUs by the reader; one that is not has no place.
     std::erase_if(all, [&](const Candidate& each) { return !topology.online.contains(each.part.cpus); });
     std::ranges::stable_sort(all, [](const Candidate& a, const Candidate& b) {
