@@ -93,12 +93,15 @@ std::string cpus_of(Weight load) {
 } // namespace
 
 std::string to_string(const Crowding& crowding) {
-    return fmt::format("CPU {} has {} CPUs of work (task {} under {}{}), CPU {} has {}", crowding.core,
-                       cpus_of(crowding.load), crowding.task.tid, crowding.policy,
-                       crowding.mate == TaskId{}
-                           ? " and interrupts"
-                           : fmt::format(" and {} under {}", crowding.mate.tid, crowding.mate_policy),
-                       crowding.free, cpus_of(crowding.free_load));
+    const auto [first, last] = std::minmax(crowding.policy, crowding.mate_policy);
+    const auto who = crowding.mate == TaskId{} ? fmt::format("a task of {} and interrupts", crowding.policy)
+                     : first == last           ? fmt::format("two tasks of {}", first)
+                                               : fmt::format("{} and {}", first, last);
+    if (crowding.free_load < least_gain)
+        return fmt::format("{} share the core of CPU {} while that of CPU {} is idle", who, crowding.core,
+                           crowding.free);
+    return fmt::format("{} share the core of CPU {}, which has {} CPUs of work; that of CPU {} has {}", who,
+                       crowding.core, cpus_of(crowding.load), crowding.free, cpus_of(crowding.free_load));
 }
 
 std::vector<Crowding> crowdings(const Placements& placements, const Assignments& assignments,

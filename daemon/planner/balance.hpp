@@ -24,7 +24,7 @@ struct Crowding {
     Slot to;
 };
 
-/// "CPU 0 has 2.00 CPUs of work (process 10 under web and 11 under db), CPU 2 has 0.00".
+/// "nginx and redis share the core of CPU 2 while that of CPU 3 is idle".
 [[nodiscard]] std::string to_string(const Crowding& crowding);
 
 /// The busiest core first; of each core its lightest tasks first that are not idle, of each policy one at

@@ -215,8 +215,7 @@ TEST(Crowdings, NameTheTasksAndTheCores) {
                             .mate = {11, 1},
                             .mate_policy = "db",
                             .to = {}};
-    EXPECT_EQ(to_string(crowding),
-              "CPU 0 has 2.00 CPUs of work (task 10 under web and 11 under db), CPU 2 has 0.00");
+    EXPECT_EQ(to_string(crowding), "db and web share the core of CPU 0 while that of CPU 2 is idle");
 }
 
 TEST(Balance, ACoreIsRelievedAfterThreeLooksRunning) {

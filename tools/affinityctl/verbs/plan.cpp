@@ -138,13 +138,14 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
     auto outcome = outcome_of(still);
     auto notes = notes_of(still, outcome);
     const auto crowdings = planner::crowdings(still.placements(), still.assignments());
-    return json{{"actions", std::move(outcome.actions)},
-                {"problems", std::move(problems)},
-                {"notes", std::move(notes)},
-                {"policies", policies_of(still.placements())},
-                {"processes", std::move(outcome.processes)},
-                {"queues", std::move(outcome.queues)},
-                {"balance", crowdings.empty() ? json(nullptr) : affinityd::status::to_json(crowdings.front())}};
+    return json{
+        {"actions", std::move(outcome.actions)},
+        {"problems", std::move(problems)},
+        {"notes", std::move(notes)},
+        {"policies", policies_of(still.placements())},
+        {"processes", std::move(outcome.processes)},
+        {"queues", std::move(outcome.queues)},
+        {"balance", crowdings.empty() ? json(nullptr) : affinityd::status::to_json(crowdings.front())}};
 }
 
 using nlohmann::json;
