@@ -20,7 +20,7 @@ struct MeasuredMachine {
         int package = -1, core = -1; ///< the kernel's ids; -1: it gives none
         friend bool operator==(const Place&, const Place&) = default;
     };
-    std::string model;         ///< of the CPUs (cpu_model.hpp); "": not known
+    std::string model;         ///< of the CPUs (read_cpu_model()); "": not known
     std::vector<Place> places; ///< of each CPU, in ascending order; empty: not known, as of a foreign table
     friend bool operator==(const MeasuredMachine&, const MeasuredMachine&) = default;
 };
