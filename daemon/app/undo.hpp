@@ -17,19 +17,19 @@ namespace affinityd::app {
 /// Subjects without a record in force whose setting is from us all the same.
 ///
 /// A task has a mask of ours, and is to get the original of the record that explains it, if its creator has a
-/// record with exactly that mask and had it when the task was born. In the first pass, and at the end for tasks
-/// that no event has announced, the same holds for one whose parent has ended and a record of its control group or
-/// session. Any other task with a mask of ours is left alone and counted in one line.
+/// record with exactly that mask and had it when the task was born. In the first pass, and at the end for
+/// tasks that no event has announced, the same holds for one whose parent has ended and a record of its
+/// control group or session. Any other task with a mask of ours is left alone and counted in one line.
 ///
-/// After damage of the journal, subjects where policies want them are assumed ours, with the kernel's default as
-/// their original, until a pass has looked at all.
+/// After damage of the journal, subjects where policies want them are assumed ours, with the kernel's default
+/// as their original, until a pass has looked at all.
 class Undo {
   public:
     /// References must outlive it.
     Undo(const host::Root& root, enforcer::Executor& executor, bool acts, Log& log);
 
-    /// Marks the records of tasks whose processes ended while no daemon ran: a number may be another process's by
-    /// now. They explain children until the first pass has ended.
+    /// Marks the records of tasks whose processes ended while no daemon ran: a number may be another
+    /// process's by now. They explain children until the first pass has ended.
     void note_dead();
     void begin_pass();
     /// All tasks have been looked at.
@@ -42,8 +42,8 @@ class Undo {
     [[nodiscard]] const state::Descent& descent_of(const TaskId& process);
     /// True for a process that no policy wants and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan, const CpuSet& online) const;
-    /// The record that explains the mask of a task without one. `creator`: the process whose thread made it. Null:
-    /// none does.
+    /// The record that explains the mask of a task without one. `creator`: the process whose thread made it.
+    /// Null: none does.
     struct Source {
         const state::Record* record = nullptr;
         bool is_of_orphan = false;
@@ -55,11 +55,13 @@ class Undo {
     /// A task without a record, and without an explanation.
     void leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online);
 
-    /// The record that a subject without one in force ought to have, as it was kept, or restored a while ago, and
-    /// is set to a value of ours. `policy`: that wants it now. Null: none.
-    [[nodiscard]] planner::UndoPointer recall(const machine::Subject& subject, const machine::Setting& present,
-                                              const std::string& policy, const CpuSet& online) const;
-    /// Gives an interrupt, steering map, flow table or unit that record, and follows its record to a new name.
+    /// The record that a subject without one in force ought to have, as it was kept, or restored a while ago,
+    /// and is set to a value of ours. `policy`: that wants it now. Null: none.
+    [[nodiscard]] planner::UndoPointer recall(const machine::Subject& subject,
+                                              const machine::Setting& present, const std::string& policy,
+                                              const CpuSet& online) const;
+    /// Gives an interrupt, steering map, flow table or unit that record, and follows its record to a new
+    /// name.
     void take_up(const machine::Subject& subject, const machine::Setting& present, const std::string& policy,
                  const CpuSet& online);
     /// The setting of a subject with a record is the kernel's doing, and ours: the record says so.

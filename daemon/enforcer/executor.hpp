@@ -92,7 +92,6 @@ class Executor final : public planner::BackoffLookup {
         backoff_.clear();
         refusals_.try_all_again();
     }
-    [[nodiscard]] const Backoff& backoff() const { return backoff_; }
     /// Why a subject is not where it should be.
     [[nodiscard]] std::optional<Backoff::Note> note(const machine::Subject& subject) const {
         return backoff_.note(subject, now_());

@@ -255,12 +255,11 @@ Result<void> Journal::rename(const Subject& from, const Subject& to) {
     return forget(from);
 }
 
-std::optional<Entry> Journal::next(Cursor& cursor, std::optional<std::string_view> policy) const {
-    for (auto at = after(held_, cursor); at != held_.end(); ++at) {
-        cursor = at->first;
-        if (!policy || at->second.terms->undo.policy == *policy) return Entry{at->first, at->second.undo()};
-    }
-    return std::nullopt;
+std::optional<Entry> Journal::next(Cursor& cursor) const {
+    const auto at = after(held_, cursor);
+    if (at == held_.end()) return std::nullopt;
+    cursor = at->first;
+    return Entry{at->first, at->second.undo()};
 }
 
 const Journal::Records::value_type* Journal::next_past(Cursor& cursor) const {

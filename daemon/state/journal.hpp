@@ -60,9 +60,8 @@ class Journal final : public planner::UndoLookup {
     /// A place in a walk. Records may change between two steps: those that are there all the time are met
     /// once.
     using Cursor = std::optional<machine::Subject>; ///< the last one that was met
-    /// The next record in force, tasks first; with `policy` only records on its behalf. No value: the end.
-    [[nodiscard]] std::optional<Entry> next(Cursor& cursor,
-                                            std::optional<std::string_view> policy = {}) const;
+    /// The next record in force, tasks first. No value: the end.
+    [[nodiscard]] std::optional<Entry> next(Cursor& cursor) const;
     /// The next one that is not in force.
     [[nodiscard]] const Records::value_type* next_past(Cursor& cursor) const;
     /// Everything but tasks: interrupts, steering maps, flow tables, units. With `device`, only what belongs
