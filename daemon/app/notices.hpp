@@ -3,7 +3,7 @@
 
 #include "accounting/notice.hpp"
 #include "app/log.hpp"
-#include "coexist/notice.hpp"
+#include "coexist/other_writers.hpp"
 #include "enforcer/executor.hpp"
 
 namespace affinityd::app {

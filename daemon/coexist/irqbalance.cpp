@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coexist/irqbalance.hpp"
 
-#include "coexist/irqbalance_protocol.hpp"
 #include "host/file.hpp"
 #include "host/ownership.hpp"
 
@@ -69,7 +68,7 @@ void Irqbalance::handle(Clock::time_point now) {
     while (call_ || start_next(now)) {
         const auto result = call_->call.step(now);
         if (!result) {
-            wake_up_.set(call_->call.fd(), call_->call.wake_at(now));
+            wake_up_.set(call_->call.fd(), call_->call.deadline());
             return;
         }
         wake_up_.clear(); // before the connection is closed

@@ -3,8 +3,7 @@
 
 #include "base/error.hpp"
 #include "coexist/irqbalance_call.hpp"
-#include "coexist/irqbalance_record.hpp"
-#include "coexist/wake_up.hpp"
+#include "coexist/irqbalance_protocol.hpp"
 
 #include <deque>
 #include <map>

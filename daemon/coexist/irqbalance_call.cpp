@@ -8,15 +8,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 namespace affinityd::coexist {
 
 namespace {
-
-constexpr std::chrono::milliseconds retry{20};
 
 /// irqbalance wants to see who sends: credentials go with the request.
 bool send_with_credentials(int fd, const std::string& request) {
@@ -36,7 +36,7 @@ bool send_with_credentials(int fd, const std::string& request) {
     return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(request.size());
 }
 
-/// unix(7), SO_PEERCRED: who listens there.
+/// unix(7), SO_PEERCRED: root, or the daemon's own user, listens there.
 bool is_roots(int fd) {
     ucred peer{};
     socklen_t size = sizeof peer;
@@ -44,25 +44,25 @@ bool is_roots(int fd) {
            (peer.uid == 0 || peer.uid == ::geteuid());
 }
 
+bool add(int epoll, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP;
+    event.data.fd = fd;
+    return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
 } // namespace
 
-/// False: the queue of connections is full.
-Result<bool> IrqbalanceCall::connect() {
+/// Connects and sends. A queue of connections that is full is an Error: the next pass tries again.
+Result<void> IrqbalanceCall::connect() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path_.size() >= sizeof address.sun_path) return fail("the path is too long for a socket", path_);
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
     socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_) return fail("cannot make a socket", path_, errno);
-    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-        is_connected_ = true;
-        return true;
-    }
-    if (errno == EAGAIN) return false;
-    return fail("cannot connect", path_, errno);
-}
-
-Result<void> IrqbalanceCall::send() {
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return fail("cannot connect", path_, errno);
     if (!is_roots(socket_.get())) return fail("another user than root listens", path_);
     if (!send_with_credentials(socket_.get(), request_)) return fail("cannot send", path_, errno);
     return {};
@@ -83,25 +83,44 @@ Result<bool> IrqbalanceCall::receive() {
 }
 
 std::optional<Result<std::string>> IrqbalanceCall::step(Clock::time_point now) {
-    if (!is_connected_) {
-        const auto connected = connect();
-        if (!connected) return std::unexpected(connected.error());
-        if (*connected) {
-            if (auto sent = send(); !sent) return std::unexpected(sent.error());
-            if (!wants_answer_) return std::string();
-        }
+    if (!socket_) {
+        if (auto sent = connect(); !sent) return std::unexpected(sent.error());
+        if (!wants_answer_) return std::string();
     }
-    if (is_connected_) {
-        const auto whole = receive();
-        if (!whole) return std::unexpected(whole.error());
-        if (*whole) return std::move(answer_);
-    }
+    const auto whole = receive();
+    if (!whole) return std::unexpected(whole.error());
+    if (*whole) return std::move(answer_);
     if (now >= deadline_) return fail("no answer in time", path_);
     return std::nullopt;
 }
 
-IrqbalanceCall::Clock::time_point IrqbalanceCall::wake_at(Clock::time_point now) const {
-    return is_connected_ ? deadline_ : std::min(deadline_, now + retry);
+WakeUp::WakeUp()
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+    if (!epoll_ || !timer_ || !add(epoll_.get(), timer_.get())) epoll_.reset();
+}
+
+void WakeUp::watch(int fd) {
+    // A descriptor that was closed has left the set by itself; its number may be another one's by now.
+    if (watched_ >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watched_, nullptr);
+    watched_ = fd >= 0 && add(epoll_.get(), fd) ? fd : -1;
+}
+
+void WakeUp::set(int fd, Clock::time_point moment) {
+    watch(fd);
+    const auto since =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(moment.time_since_epoch()).count();
+    constexpr long long second = 1'000'000'000;
+    itimerspec at{};
+    at.it_value.tv_sec = since / second;
+    at.it_value.tv_nsec = since > 0 ? since % second : 1; // all zeros would disarm it
+    ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+}
+
+void WakeUp::clear() {
+    watch(-1);
+    const itimerspec never{};
+    ::timerfd_settime(timer_.get(), 0, &never, nullptr);
 }
 
 } // namespace affinityd::coexist

@@ -10,8 +10,8 @@
 
 namespace affinityd::coexist {
 
-/// One request to irqbalance: a connection of its own that never waits. Step it when fd() is readable, when
-/// retry_at() has come, and at the deadline.
+/// One request to irqbalance: a connection of its own that never waits. Step it when fd() is readable, and at
+/// the deadline.
 class IrqbalanceCall {
   public:
     using Clock = std::chrono::steady_clock;
@@ -25,15 +25,11 @@ class IrqbalanceCall {
     /// Does what can be done without waiting. The answer ("" if none is wanted), an Error, or no value: it
     /// is not over.
     [[nodiscard]] std::optional<Result<std::string>> step(Clock::time_point now);
-    /// The connection; -1 before there is one.
-    [[nodiscard]] int fd() const { return is_connected_ ? socket_.get() : -1; }
-    /// When to step again though nothing is readable: the deadline, or earlier while the peer's queue of
-    /// connections is full.
-    [[nodiscard]] Clock::time_point wake_at(Clock::time_point now) const;
+    [[nodiscard]] int fd() const { return socket_.get(); } ///< -1 before the first step
+    [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
 
   private:
-    [[nodiscard]] Result<bool> connect();
-    [[nodiscard]] Result<void> send();
+    [[nodiscard]] Result<void> connect();
     [[nodiscard]] Result<bool> receive();
 
     std::string path_;
@@ -41,8 +37,28 @@ class IrqbalanceCall {
     bool wants_answer_;
     Clock::time_point deadline_;
     host::Fd socket_;
-    bool is_connected_ = false;
     std::string answer_;
+};
+
+/// One descriptor that is readable when another one is, or when a moment has come: epoll(7) over a descriptor
+/// and a timerfd_create(2). An event loop attaches it once, whatever conversation is under way.
+class WakeUp {
+  public:
+    using Clock = std::chrono::steady_clock;
+    WakeUp();
+
+    /// -1 if the kernel had no descriptors left.
+    [[nodiscard]] int fd() const { return epoll_.get(); }
+    /// Readable when `fd` (-1: none) is, and at `moment`. Replaces what was asked for before.
+    void set(int fd, Clock::time_point moment);
+    /// Not readable until the next set().
+    void clear();
+
+  private:
+    void watch(int fd);
+    host::Fd epoll_;
+    host::Fd timer_;
+    int watched_ = -1;
 };
 
 } // namespace affinityd::coexist

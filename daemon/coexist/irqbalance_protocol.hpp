@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,5 +27,13 @@ inline constexpr std::size_t longest_answer = 65536;
 
 /// True for "irqbalance812.sock".
 [[nodiscard]] bool is_irqbalance_socket(std::string_view name);
+
+/// irqbalance's own lists of banned interrupts, by the name of its socket, each ascending.
+using BannedLists = std::map<std::string, std::vector<unsigned>>;
+
+/// One line for each socket: its name and its interrupts, divided by spaces.
+[[nodiscard]] std::string print_record(const BannedLists& lists);
+/// The reverse; what cannot be read is left out.
+[[nodiscard]] BannedLists parse_record(std::string_view text);
 
 } // namespace affinityd::coexist

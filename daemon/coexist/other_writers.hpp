@@ -2,10 +2,9 @@
 #pragma once
 
 #include "coexist/irqbalance.hpp"
-#include "coexist/notice.hpp"
-#include "coexist/other_writer.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +16,26 @@ class Root;
 }
 
 namespace affinityd::coexist {
+
+/// Something else on this machine that sets the masks of interrupts.
+struct OtherWriter {
+    std::string name;       ///< "irqbalance", "tuned", "sched_ext"
+    std::string where;      ///< "pid 812", or the name of the scheduler
+    std::string note;       ///< what it does, what was done about it, or what a person can do
+    bool keeps_off = false; ///< it leaves alone what is under policy
+    friend bool operator==(const OtherWriter&, const OtherWriter&) = default;
+};
+
+/// Something that happened and that a person is to be told once.
+struct Notice {
+    enum class Kind : std::uint8_t {
+        other_writer,      ///< something else sets masks of interrupts: OtherWriter
+        list_not_returned, ///< irqbalance did not get its own list back, or the record of it could not be
+                           ///< written
+    };
+    Kind kind = Kind::other_writer;
+    std::string text; ///< one line
+};
 
 /// Programs that set the masks of interrupts (irqbalance, TuneD), and a loaded sched_ext scheduler; keeps
 /// irqbalance off those that are under policy while it runs.

@@ -131,29 +131,6 @@ TEST_F(IrqbalanceTest, AnInstanceThatSaysNothingHoldsUpNobody) {
     EXPECT_LT(longest_, IrqbalanceCall::patience / 2) << "no turn waits for an answer";
 }
 
-TEST_F(IrqbalanceTest, AFullQueueOfConnectionsIsTriedAgainUntilTheDeadline) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = sockets() + "/irqbalance813.sock";
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const auto* name = reinterpret_cast<const sockaddr*>(&address);
-    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ASSERT_EQ(::bind(listener, name, sizeof address), 0);
-    ASSERT_EQ(::listen(listener, 0), 0);
-    std::vector<int> others;
-    for (;;) {
-        others.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (::connect(others.back(), name, sizeof address) != 0) break;
-    }
-    keep_off({30});
-    EXPECT_NE(irqbalance_->note().find("no answer in time"), std::string::npos);
-    EXPECT_FALSE(irqbalance_->keeps_off());
-    EXPECT_LT(longest_, IrqbalanceCall::patience / 2) << "no turn waits for a place in the queue";
-    for (const int fd : others)
-        ::close(fd);
-    ::close(listener);
-}
-
 TEST_F(IrqbalanceTest, AStopDuringAConversationGivesTheListBack) {
     test::FakeIrqbalance fake(sockets(), 812, {9});
     irqbalance_->keep_off({30});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coexist/wake_up.hpp"
+#include "coexist/irqbalance_call.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
