@@ -1,15 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/nic_usage.hpp"
 
-#include "accounting/cpu_time.hpp"
-#include "accounting/nic_addresses.hpp"
-#include "accounting/socket_walk.hpp"
-#include "inventory/process_sockets.hpp"
-#include "inventory/socket_table.hpp"
+#include "host/root.hpp"
+#include "inventory/process_files.hpp"
+#include "inventory/sockets.hpp"
+#include "netdev/lower.hpp"
 
-#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace affinityd::accounting {
+
+namespace {
+
+constexpr double enough_to_serve = 1.0 / 10;
+constexpr double too_few_to_serve = 1.0 / 30;
+constexpr double forgotten = 1.0 / 1000;
+
+} // namespace
+
+void NicShares::add(const NicSockets& seen, std::chrono::seconds now) {
+    if (seen.empty()) return;
+    const double age = std::chrono::duration<double>(now - counted_) / half_life;
+    const double kept = shares_.empty() ? 0 : std::exp2(-std::max(age, 0.0));
+    for (auto& share : shares_)
+        share.sockets *= kept;
+    for (const auto& [nic, sockets] : seen) {
+        auto at = std::ranges::lower_bound(shares_, nic, {}, &Share::nic);
+        if (at == shares_.end() || at->nic != nic) at = shares_.insert(at, Share{.nic = nic});
+        at->sockets += sockets * (1 - kept);
+    }
+    const double all = std::accumulate(shares_.begin(), shares_.end(), 0.0,
+                                       [](double sum, const Share& share) { return sum + share.sockets; });
+    for (auto& share : shares_)
+        share.serves = share.sockets >= all * (share.serves ? too_few_to_serve : enough_to_serve);
+    std::erase_if(shares_, [&](const Share& share) { return share.sockets < all * forgotten; });
+    counted_ = now;
+}
+
+std::vector<std::string> NicShares::names() const {
+    std::vector<std::string> names;
+    for (const auto& share : shares_)
+        if (share.serves) names.push_back(share.nic);
+    return names;
+}
+
+void NicMemory::begin(std::chrono::seconds now) {
+    now_ = now;
+    noted_.merge(known_);
+    known_ = std::exchange(noted_, {});
+}
+
+std::vector<std::string> NicMemory::note(const TaskId& process, const NicSockets& seen) {
+    NicShares shares;
+    if (auto node = known_.extract(process)) shares = std::move(node.mapped());
+    shares.add(seen, now_);
+    auto names = shares.names();
+    if (!names.empty()) noted_.insert_or_assign(process, std::move(shares));
+    return names;
+}
+
+void NicMemory::end() { known_ = std::exchange(noted_, {}); }
+
+NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
+    const netdev::Stacks stacks(nics);
+    for (const auto& nic : nics) {
+        names_.push_back(nic.name);
+        all_.insert(nic.name);
+        const bool is_alone =
+            !nic.device.empty() && std::ranges::count(nics, nic.device, &netdev::Nic::device) == 1;
+        keys_.push_back(nic.ifindex == 0 ? nic.name
+                        : is_alone       ? nic.device
+                                         : nic.device + '#' + std::to_string(nic.ifindex));
+        const bool is_reachable = nic.up && netdev::is_physical(nic);
+        if (netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty())) continue;
+        const bool is_detached = nic.is_detached || nic.name == "lo";
+        std::vector<unsigned> carriers;
+        const auto add = [&](const netdev::Nic& upper) {
+            for (const auto* carrier : stacks.under(upper))
+                carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
+        };
+        if (!is_detached) add(nic);
+        for (const auto& other : nics) // a service's address: what is sent to it comes over another NIC
+            if (is_detached && other.has_default_route && !other.is_detached) add(other);
+        if (is_reachable) reachable_.insert(reachable_.end(), carriers.begin(), carriers.end());
+        for (const auto& text : nic.addresses)
+            if (const auto address = inventory::IpAddress::parse(text);
+                address && !(is_detached && (text.starts_with("127.") || text == "::1"))) {
+                auto& known = by_address_[*address];
+                known.insert(known.end(), carriers.begin(), carriers.end());
+            }
+    }
+    std::ranges::sort(reachable_);
+    const auto again = std::ranges::unique(reachable_);
+    reachable_.erase(again.begin(), again.end());
+}
+
+std::span<const unsigned> NicAddresses::find(const inventory::IpAddress& address) const {
+    const auto found = by_address_.find(address);
+    return found == by_address_.end() ? std::span<const unsigned>() : found->second;
+}
+
+Result<std::optional<SocketWalk>> SocketWalk::open(const host::Root& root, int pid, std::size_t most) {
+    auto entries = inventory::NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");
+    if (!entries && host::means_absent(entries.error().code)) return std::nullopt;
+    if (!entries) return std::unexpected(entries.error());
+    return SocketWalk(std::move(*entries), most);
+}
+
+Result<bool> SocketWalk::step(const std::function<void(std::uint64_t inode)>& found,
+                              const std::function<bool()>& out_of_time) {
+    do {
+        const auto number = entries_.next();
+        if (!number) return std::unexpected(number.error());
+        if (!*number) return true;
+        if (left_ == 0) {
+            is_truncated_ = true;
+            return true;
+        }
+        --left_;
+        if (const auto inode = inventory::socket_inode(entries_.dir(), **number)) found(*inode);
+    } while (!out_of_time());
+    return false;
+}
 
 namespace {
 
@@ -60,9 +174,9 @@ struct NicUsage::Search {
     NicAddresses nics;
     std::vector<UsagePolicy> policies;
     std::vector<UsageProcess> processes;
-    std::size_t next = 0;                 ///< of the processes
-    std::optional<SocketTable> sockets{}; ///< no value: no process needs it
-    bool is_listed = false;
+    std::size_t next = 0;                              ///< of the processes
+    std::optional<inventory::SocketReading> reading{}; ///< under way; no value: no process needs it
+    SocketTable sockets{};
     std::optional<SocketWalk> walk{}; ///< of the process at `next`
     Evidence evidence{};
 
@@ -122,11 +236,17 @@ std::vector<std::string> NicUsage::Search::lately(NicMemory& memory, const Usage
 
 /// True: the sockets are listed.
 bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageResult& result) {
-    if (!sockets || is_listed) return true;
-    if (!sockets->step(out_of_time)) return false;
-    is_listed = true;
-    result.fault = sockets->fault();
-    result.is_truncated = sockets->is_truncated() && most_sockets() > most_sampled_sockets;
+    constexpr std::chrono::microseconds patience{100}; // for the list, before there may be other work
+    while (reading) {
+        if (auto table = reading->take(patience)) {
+            reading.reset();
+            if (!*table) result.fault = table->error();
+            if (*table) sockets = std::move(**table);
+            result.is_truncated = sockets.is_truncated && most_sockets() > most_sampled_sockets;
+        } else if (out_of_time()) {
+            return false;
+        }
+    }
     return true;
 }
 
@@ -136,7 +256,7 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     if (!needs_sockets(process)) return true;
     if (!walk) {
         evidence = {.sockets = std::vector<unsigned>(nics.size())};
-        if (!read_cpu_time(root, process.id)) return true; // another process may have its number by now
+        if (!inventory::lives_on(root, process.id)) return true; // another process may have its number by now
         // What the policy names serves it even there: that is the admin's word.
         if (policies[process.policy].is_auto && !inventory::shares_network_namespace(root, process.id.tid)) {
             evidence.is_elsewhere = true;
@@ -150,7 +270,7 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
         walk = std::move(*opened);
     }
     const auto take = [this](std::uint64_t inode) {
-        if (const auto* socket = sockets->find(inode)) evidence.take(*socket, nics);
+        if (const auto* socket = sockets.find(inode)) evidence.take(*socket, nics);
     };
     return walk->step(take, out_of_time);
 }
@@ -221,7 +341,7 @@ void NicUsage::begin(Request request) {
     search_ = std::make_unique<Search>(
         Search{NicAddresses(request.nics), std::move(request.policies), std::move(chosen)});
     if (const auto most = search_->most_sockets(); most > 0)
-        search_->sockets.emplace(*root_, inventory::Wanted::all, most);
+        search_->reading.emplace(*root_, inventory::SocketQuestion{.most = most});
 }
 
 bool NicUsage::step(const std::function<bool()>& out_of_time) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/nic_memory.hpp"
 #include "base/error.hpp"
 #include "base/task_id.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/ip_address.hpp"
 #include "netdev/nic.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +26,101 @@ class Root;
 }
 
 namespace affinityd::accounting {
+
+/// NIC, by what stays when it is renamed -> sockets with an address of it.
+using NicSockets = std::map<std::string, unsigned>;
+
+/// How much each NIC serves one process: its sockets with an address of the NIC, averaged over the last
+/// minutes. Connections come and go; a process that followed each of them would never rest.
+class NicShares {
+  public:
+    /// An old count weighs half after this time.
+    static constexpr std::chrono::seconds half_life{120};
+
+    /// What a search saw. Nothing at all says nothing: a server without clients is still served as it was.
+    /// `now`: of any clock that only goes forward.
+    void add(const NicSockets& seen, std::chrono::seconds now);
+    /// The NICs that serve it, ascending: those that have had a tenth of its sockets, as long as they have a
+    /// thirtieth.
+    [[nodiscard]] std::vector<std::string> names() const;
+
+  private:
+    struct Share {
+        std::string nic;
+        double sockets = 0; ///< on average
+        bool serves = false;
+    };
+    std::vector<Share> shares_; ///< ascending by name
+    std::chrono::seconds counted_{};
+};
+
+/// Which NICs have served each process lately.
+class NicMemory {
+  public:
+    /// A search begins; `now`: of any clock that only goes forward. What an abandoned one found stays.
+    void begin(std::chrono::seconds now);
+    /// Keys of the NICs that serve a process, with what is seen of it now; in ascending order.
+    [[nodiscard]] std::vector<std::string> note(const TaskId& process, const NicSockets& seen);
+    /// The search has ended: processes that it did not ask for are forgotten.
+    void end();
+
+  private:
+    std::chrono::seconds now_{};
+    std::unordered_map<TaskId, NicShares> known_, noted_; ///< before this search, and in it
+};
+
+/// Which NIC carries what is sent to an address: the NIC that has it, or those under that (a bond's ports).
+/// To an address of a dummy, a tunnel or loopback it is sent over those with a default route. NICs are
+/// numbers from 0 in the order they were given.
+class NicAddresses {
+  public:
+    explicit NicAddresses(std::span<const netdev::Nic> nics);
+
+    [[nodiscard]] std::size_t size() const { return names_.size(); }
+    [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
+    /// Stays the same when it gets another name: its device, or its number.
+    [[nodiscard]] const std::string& key(std::size_t nic) const { return keys_[nic]; }
+    /// "": none has the key now.
+    [[nodiscard]] std::string name_of(const std::string& key) const {
+        const auto found = std::ranges::find(keys_, key);
+        return found == keys_.end() ? std::string() : names_[static_cast<std::size_t>(found - keys_.begin())];
+    }
+    [[nodiscard]] bool has(const std::string& name) const { return all_.contains(name); }
+    /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
+    [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
+    /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
+    /// Loopback and other virtual NICs serve only where a policy names them, or by an address.
+    [[nodiscard]] std::span<const unsigned> reachable() const { return reachable_; }
+
+  private:
+    std::vector<std::string> names_, keys_;
+    std::unordered_set<std::string> all_;
+    std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
+    std::vector<unsigned> reachable_;
+};
+
+/// The sockets that a process has open, one descriptor at a time: a process may have a hundred thousand of
+/// them. A duplicated descriptor is met twice.
+class SocketWalk {
+  public:
+    /// Looks at no more than `most` descriptors, in the order of the directory. No value: the process is
+    /// gone. An Error: its descriptors cannot be listed.
+    static Result<std::optional<SocketWalk>> open(const host::Root& root, int pid, std::size_t most);
+
+    /// Calls `found` with the inode of each socket, until `out_of_time` says so. True: those were all. An
+    /// Error: the listing broke off.
+    [[nodiscard]] Result<bool> step(const std::function<void(std::uint64_t inode)>& found,
+                                    const std::function<bool()>& out_of_time);
+    /// There were more descriptors than were looked at.
+    [[nodiscard]] bool is_truncated() const { return is_truncated_; }
+
+  private:
+    SocketWalk(inventory::NumberedEntries entries, std::size_t most)
+        : entries_(std::move(entries)), left_(most) {}
+    inventory::NumberedEntries entries_;
+    std::size_t left_;
+    bool is_truncated_ = false;
+};
 
 /// Policy -> NICs -> number of distribution units (processes, or threads where those are distributed) that
 /// these serve, each of them. No NICs: units of which it is not known which of the policy's NICs serve them.

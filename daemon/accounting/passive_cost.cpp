@@ -1,120 +1,214 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/passive_cost.hpp"
 
-#include "accounting/cpu_time.hpp"
 #include "base/clock.hpp"
-#include "host/boot_clock.hpp"
+#include "base/text.hpp"
+#include "host/root.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
+#include <tuple>
+
+#include <fmt/format.h>
 
 namespace affinityd::accounting {
 
-CostPeriod& PassiveCost::period(const std::string& policy) {
-    const auto found = periods_.find(policy);
-    if (found != periods_.end()) return found->second;
-    return periods_.emplace(policy, CostPeriod(host::ticks_since_boot(), monotonic_seconds())).first->second;
+namespace {
+
+constexpr std::size_t most_past = 8;        ///< periods remembered for each policy
+constexpr std::size_t most_policies = 4096; ///< a history may name any number of them
+constexpr std::string_view detail_head = "{\"text_hash\":";
+
+/// Received and sent bytes; over loopback each byte does both and counts once.
+std::optional<double> bytes_of(const host::Root& root, const std::string& nic) {
+    const auto received = root.sys().number(fmt::format("class/net/{}/statistics/rx_bytes", nic));
+    const auto sent = root.sys().number(fmt::format("class/net/{}/statistics/tx_bytes", nic));
+    if (!received || !sent) return std::nullopt;
+    return static_cast<double>(*received) + (nic == "lo" ? 0 : static_cast<double>(*sent));
 }
 
-void PassiveCost::begin_pass() {
-    settlement_.reset();
-    for (auto& [name, period] : periods_)
-        period.ledger().begin_look();
-}
-
-void PassiveCost::see(const TaskId& id, const std::string& policy, bool ending) {
-    const auto entry = read_cpu_time(root_, id);
-    if (!entry) return;
-    auto& ledger = period(policy).ledger();
-    if (ending)
-        ledger.note(*entry);
-    else
-        ledger.see(*entry);
-}
-
-void PassiveCost::begin_settling(Terms terms) {
-    settlement_ = Settlement{};
-    settlement_->now = terms.now;
-    for (auto& policy : terms.policies) {
-        auto name = policy.policy;
-        settlement_->subjects.emplace(std::move(name), std::move(policy));
+/// "usage_usec" of its cpu.stat; where version 1 is mounted as well, version 2 is beside it.
+std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
+    auto text = root.sys().text("fs/cgroup" + group + "/cpu.stat");
+    if (!text) text = root.sys().text("fs/cgroup/unified" + group + "/cpu.stat");
+    if (!text) return std::nullopt;
+    for (const auto line : split(*text, '\n')) {
+        const auto words = split_words(line);
+        if (words.size() != 2 || words[0] != "usage_usec") continue;
+        const auto time = parse_number<std::uint64_t>(words[1]);
+        return time ? std::optional(static_cast<double>(*time) / 1e6) : std::nullopt;
     }
-    traffic_.begin(std::move(terms.nics));
+    return std::nullopt;
 }
 
-void PassiveCost::list_periods(Settlement& settlement) {
-    for (const auto& [name, subject] : settlement.subjects)
-        period(name);
+/// The time of a group is part of that of each group above it.
+bool has_ancestor(const std::set<std::string>& groups, const std::string& group) {
+    for (auto end = group.rfind('/'); end != 0 && end != std::string::npos; end = group.rfind('/', end - 1))
+        if (groups.contains(group.substr(0, end))) return true;
+    return false;
+}
+
+} // namespace
+
+/// `counts_anew`: a counter that fell began again at zero.
+void PassiveCost::Counter::take(std::optional<double> now, bool counts_anew) {
+    if (now && last && *now >= *last) grown += *now - *last;
+    if (now && last && *now < *last && counts_anew) grown += *now;
+    last = now;
+}
+
+double PassiveCost::Period::bytes() const {
+    double sum = 0;
+    for (const auto& [nic, counter] : nics)
+        sum += counter.grown;
+    return sum;
+}
+
+double PassiveCost::Period::cpu_seconds() const {
+    double sum = left;
+    for (const auto& [group, counter] : groups)
+        sum += counter.grown;
+    return sum;
+}
+
+void PassiveCost::remember(const std::string& policy, PastCost past) {
+    if (past_.size() >= most_policies && !past_.contains(policy)) return;
+    auto& list = past_[policy];
+    list.push_back(std::move(past));
+    if (list.size() > most_past) list.erase(list.begin());
+}
+
+void PassiveCost::recall(const Records& records) {
+    for (const auto& record : records) {
+        auto detail = std::string_view(record.detail);
+        if (!detail.starts_with(detail_head) || !detail.ends_with('}')) continue;
+        detail.remove_prefix(detail_head.size());
+        detail.remove_suffix(1);
+        const auto text_hash = parse_number<std::uint64_t>(detail);
+        if (!text_hash) continue;
+        PastCost part{record.time, *text_hash, static_cast<double>(record.bytes), record.cpu_seconds,
+                      record.model};
+        const auto list = past_.find(record.policies);
+        // A period is kept as one record for each of its interfaces.
+        if (list == past_.end() || std::tie(list->second.back().ended_at, list->second.back().text_hash) !=
+                                       std::tie(part.ended_at, part.text_hash)) {
+            remember(record.policies, std::move(part));
+            continue;
+        }
+        list->second.back().bytes += part.bytes;
+        list->second.back().cpu_seconds += part.cpu_seconds;
+    }
+}
+
+void PassiveCost::begin(std::vector<CostSubject> subjects, std::int64_t now) {
+    subjects_ = std::move(subjects);
+    now_ = now;
+    ended_.clear();
+    std::set<std::string_view> names;
+    for (const auto& subject : subjects_)
+        names.insert(subject.policy);
     for (const auto& [name, period] : periods_)
-        settlement.left.push_back(name);
-    std::ranges::reverse(settlement.left); // they are taken from the end
-    settlement.is_traffic_read = true;
+        if (!names.contains(name)) ended_.push_back(name);
 }
 
-bool PassiveCost::settle(Settlement& settlement, const std::string& policy,
-                         const std::function<bool()>& out_of_time) {
-    const auto at = periods_.find(policy);
-    if (at == periods_.end()) return true;
+bool PassiveCost::step(const std::function<bool()>& out_of_time) {
+    while (!ended_.empty() || !subjects_.empty()) {
+        if (!ended_.empty()) {
+            auto ended = periods_.extract(ended_.back());
+            ended_.pop_back();
+            read(ended.mapped());
+            close(ended.mapped());
+        } else {
+            settle(std::move(subjects_.back()));
+            subjects_.pop_back();
+        }
+        if (out_of_time()) break;
+    }
+    return ended_.empty() && subjects_.empty();
+}
+
+void PassiveCost::read(Period& period) {
+    for (auto& [nic, counter] : period.nics)
+        counter.take(bytes_of(root_, nic), false);
+    for (auto& [group, counter] : period.groups)
+        counter.take(seconds_of(root_, group), true);
+    period.until = monotonic_seconds();
+}
+
+/// Adds up to now, begins another period if the text is another, and takes over interfaces and groups, which
+/// count from now where they are new.
+void PassiveCost::settle(CostSubject subject) {
+    const auto [at, is_new] = periods_.try_emplace(subject.policy);
     auto& period = at->second;
-    if (!period.ledger().finish_look(out_of_time)) return false;
-    const double now = monotonic_seconds();
-    const bool is_new = period.is_new();
-    period.add(traffic_.totals(), now);
-    const auto subject = settlement.subjects.find(policy);
-    if (subject == settlement.subjects.end()) {
-        close(policy, period, settlement.now);
-        periods_.erase(at);
-        return true;
+    read(period);
+    const double now = period.until;
+    if (!is_new && period.subject.text_hash != subject.text_hash) {
+        close(period);
+        period = {};
     }
-    if (!is_new && period.text_hash() != subject->second.text_hash) {
-        close(policy, period, settlement.now);
-        period.restart(host::ticks_since_boot(), now);
-    }
-    period.set(subject->second, traffic_.totals());
-    return true;
+    if (period.since == 0) period.since = now;
+    period.until = now;
+    for (const auto& nic : subject.nics)
+        if (const auto [counter, is_first] = period.nics.try_emplace(nic); is_first)
+            counter->second.take(bytes_of(root_, nic), false);
+    std::erase_if(period.groups, [&](const auto& group) {
+        const bool is_gone = !subject.groups.contains(group.first);
+        if (is_gone) period.left += group.second.grown;
+        return is_gone;
+    });
+    for (const auto& group : subject.groups)
+        if (!has_ancestor(subject.groups, group))
+            if (const auto [counter, is_first] = period.groups.try_emplace(group); is_first)
+                counter->second.take(seconds_of(root_, group), true);
+    period.subject = std::move(subject);
 }
 
-bool PassiveCost::settle(const std::function<bool()>& out_of_time) {
-    if (!settlement_) return true;
-    if (!settlement_->is_traffic_read) {
-        if (!traffic_.step(out_of_time)) return false;
-        list_periods(*settlement_);
+void PassiveCost::close(const Period& period) {
+    const double bytes = period.bytes();
+    if (bytes < least_bytes) return;
+    const auto& subject = period.subject;
+    const std::string model(to_string(subject.model));
+    remember(subject.policy, {now_, subject.text_hash, bytes, period.cpu_seconds(), model});
+    for (const auto& [nic, counter] : period.nics) {
+        if (counter.grown <= 0) continue;
+        state::MeasurementRecord record;
+        record.time = now_;
+        record.kind = "passive";
+        record.outcome = "done";
+        record.path = nic;
+        record.model = model;
+        record.policies = subject.policy;
+        record.seconds = period.until - period.since;
+        record.bytes = static_cast<std::uint64_t>(counter.grown);
+        record.bits_per_second = record.seconds > 0 ? counter.grown * 8 / record.seconds : 0;
+        record.cpu_seconds = period.cpu_seconds() * counter.grown / bytes;
+        record.detail = fmt::format("{}{}}}", detail_head, subject.text_hash);
+        closed_.push_back(std::move(record));
     }
-    auto& left = settlement_->left;
-    while (!left.empty()) {
-        if (!settle(*settlement_, left.back(), out_of_time)) return false;
-        left.pop_back();
-        if (out_of_time() && !left.empty()) return false;
-    }
-    settlement_.reset();
-    return true;
 }
-
-void PassiveCost::close(const std::string& policy, const CostPeriod& period, std::int64_t now) {
-    auto past = period.past(now);
-    if (past.bytes < least_bytes) return;
-    past_.remember(policy, std::move(past));
-    auto records = period.records(policy, now);
-    closed_.insert(closed_.end(), std::make_move_iterator(records.begin()),
-                   std::make_move_iterator(records.end()));
-}
-
-PassiveCost::Records PassiveCost::take_closed() { return std::exchange(closed_, {}); }
 
 CostReport PassiveCost::report() const {
-    std::map<std::string, unsigned> sharers;
+    std::map<std::string_view, unsigned> sharers;
     for (const auto& [name, period] : periods_)
-        for (const auto& nic : period.nics())
+        for (const auto& [nic, counter] : period.nics)
             ++sharers[nic];
     CostReport report;
     for (const auto& [name, period] : periods_) {
-        auto cost = period.cost(name);
-        if (cost.nics.empty()) continue;
-        for (auto& nic : cost.nics)
-            nic.shared = sharers[nic.nic] > 1;
-        if (const auto* past = past_.before(name, period.text_hash())) cost.before = *past;
-        report.push_back(std::move(cost));
+        if (period.nics.empty()) continue;
+        auto& cost = report.emplace_back();
+        cost.policy = name;
+        cost.model = to_string(period.subject.model);
+        cost.seconds = period.until - period.since;
+        for (const auto& [nic, counter] : period.nics)
+            cost.nics.push_back({nic, counter.grown, sharers[nic] > 1});
+        cost.bytes = period.bytes();
+        cost.cpu_seconds = period.cpu_seconds();
+        const auto list = past_.find(name);
+        if (list == past_.end()) continue;
+        const auto last =
+            std::ranges::find_if(list->second.rbegin(), list->second.rend(), [&](const auto& past) {
+                return past.text_hash != period.subject.text_hash;
+            });
+        if (last != list->second.rend()) cost.before = *last;
     }
     return report;
 }

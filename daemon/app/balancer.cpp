@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/balancer.hpp"
 
-#include "accounting/softirq_time.hpp"
+#include "base/text.hpp"
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
 #include "inventory/run_record.hpp"
@@ -30,6 +30,23 @@ Weight share(const inventory::SchedTime& used, nanoseconds time) {
     const auto part =
         static_cast<double>(wanted) / static_cast<double>(std::max<std::int64_t>(1, time.count()));
     return static_cast<Weight>(std::min(part, 1.0) * static_cast<double>(one_cpu));
+}
+
+/// Seconds that each CPU has spent in interrupts and softirqs, by its number. Source: proc_stat(5), fields
+/// irq and softirq.
+std::map<unsigned, double> interrupt_seconds(std::string_view stat, double ticks_per_second) {
+    std::map<unsigned, double> seconds;
+    for (const auto line : split(stat, '\n')) {
+        if (!line.starts_with("cpu")) break; // the other lines may be long
+        const auto words = split_words(line);
+        const auto cpu = parse_number<unsigned>(words[0].substr(3));
+        if (!cpu || words.size() < 8) continue;
+        const auto irq = parse_number<std::uint64_t>(words[6]);
+        const auto softirq = parse_number<std::uint64_t>(words[7]);
+        if (irq && softirq)
+            seconds[*cpu] = (static_cast<double>(*irq) + static_cast<double>(*softirq)) / ticks_per_second;
+    }
+    return seconds;
 }
 
 } // namespace
@@ -146,7 +163,7 @@ void Balancer::weigh_interrupts() {
     const auto stat = parts_.root.proc().read("stat");
     if (!stat || !*stat) return;
     const auto now = Clock::now();
-    auto seconds = accounting::interrupt_seconds(**stat, static_cast<double>(host::ticks_a_second()));
+    auto seconds = interrupt_seconds(**stat, static_cast<double>(host::ticks_a_second()));
     const auto before = std::exchange(interrupt_seconds_, std::move(seconds));
     const auto since = std::exchange(interrupts_at_, now);
     const double time = since ? std::chrono::duration<double>(now - *since).count() : 0;

@@ -2,6 +2,7 @@
 #include "app/bookkeeping.hpp"
 
 #include "app/notices.hpp"
+#include "inventory/process_files.hpp"
 #include "planner/interfaces.hpp"
 
 #include <chrono>
@@ -11,8 +12,8 @@ namespace affinityd::app {
 
 Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                          const std::string& state_dir, Log& log)
-    : current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root), measurements_(state_dir),
-      local_reads_({root, current, tasks}) {
+    : root_(root), current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root),
+      measurements_(state_dir), local_reads_({root, current, tasks}) {
     costs_.recall(measurements_.kept("passive"));
     log_notices(log_, measurements_.take_notices());
 }
@@ -22,8 +23,10 @@ Bookkeeping::~Bookkeeping() {
     log_notices(log_, measurements_.take_notices());
 }
 
-void Bookkeeping::see(const KnownProcess& process, bool ending) {
-    costs_.see(process.id, current_->policy(process.policy).name, ending);
+void Bookkeeping::see(const KnownProcess& process) {
+    const auto text = root_.proc().text(std::to_string(process.id.tid) + "/cgroup");
+    auto group = text ? inventory::cgroup_of(*text) : "/";
+    if (group != "/") groups_[current_->policy(process.policy).name].insert(std::move(group));
 }
 
 void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& takes_none) {
@@ -80,20 +83,18 @@ void Bookkeeping::begin_costs(bool at_end) {
     const auto& world = *current_.world;
     const auto& sampled = usage_.result().sampled;
     const planner::Interfaces interfaces(world.machine());
-    accounting::PassiveCost::Terms terms;
-    terms.now = std::time(nullptr);
+    std::vector<accounting::CostSubject> subjects;
     if (!at_end)
         for (const auto& policy : world.policies().policies)
-            terms.policies.push_back(
+            subjects.push_back(
                 {policy.name, policy.text_hash, policy.model,
-                 interfaces.of(policy, sampled.contains(policy.name) ? sampled : world.usage())});
-    for (const auto& nic : world.machine().nics)
-        terms.nics.push_back(nic.name);
-    costs_.begin_settling(std::move(terms));
+                 interfaces.of(policy, sampled.contains(policy.name) ? sampled : world.usage()),
+                 groups_[policy.name]});
+    costs_.begin(std::move(subjects), std::time(nullptr));
 }
 
 bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
-    if (!costs_.settle(out_of_time)) return false;
+    if (!costs_.step(out_of_time)) return false;
     for (auto& record : costs_.take_closed())
         measurements_.keep(std::move(record));
     // One with each pass: the disk may be slow.

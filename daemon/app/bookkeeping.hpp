@@ -11,6 +11,8 @@
 #include "app/world.hpp"
 
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 
 namespace affinityd::app {
@@ -27,9 +29,9 @@ class Bookkeeping {
     Bookkeeping(const Bookkeeping&) = delete;
     Bookkeeping& operator=(const Bookkeeping&) = delete;
 
-    void begin_pass() { costs_.begin_pass(); }
-    /// A process under policy was placed, or (`ending`) is about to go.
-    void see(const KnownProcess& process, bool ending = false);
+    void begin_pass() { groups_.clear(); }
+    /// A process under policy was placed in the present pass: reads its control group.
+    void see(const KnownProcess& process);
 
     /// Finds out which interface serves which process, as of now. `takes_none`: it has listeners open, but
     /// takes no connections from them.
@@ -56,11 +58,13 @@ class Bookkeeping {
 
   private:
     [[nodiscard]] bool use(const accounting::NicUsageResult& result);
+    const host::Root& root_;
     const Current& current_;
     TaskTable& tasks_;
     Log& log_;
     accounting::NicUsage usage_;
     accounting::PassiveCost costs_;
+    std::map<std::string, std::set<std::string>> groups_; ///< control groups of each policy's processes
     accounting::Measurements measurements_;
     LocalReads local_reads_;
 };

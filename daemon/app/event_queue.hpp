@@ -3,7 +3,7 @@
 
 #include "app/budget.hpp"
 #include "app/later_looks.hpp"
-#include "host/proc_event.hpp"
+#include "host/proc_connector.hpp"
 #include "status/status.hpp"
 
 #include <array>

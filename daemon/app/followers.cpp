@@ -18,8 +18,6 @@ void Followers::placed(const KnownProcess& process) {
     parts_.steering.observe(process);
 }
 
-void Followers::ending(const KnownProcess& process) { parts_.bookkeeping.see(process, true); }
-
 void Followers::left(const KnownProcess& process) {
     memory_.forget(process.id);
     parts_.units.forget(process.id);

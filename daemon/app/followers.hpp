@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/bookkeeping.hpp"
 #include "app/memory_follower.hpp"
 #include "app/steering.hpp"
 #include "app/task_observer.hpp"
@@ -18,7 +17,6 @@ class Followers final : public TaskObserver {
     struct Parts {
         const Current& current;
         Units& units;
-        Bookkeeping& bookkeeping;
         Steering& steering;
         enforcer::Enforcer& enforcer;
         Log& log;
@@ -34,7 +32,6 @@ class Followers final : public TaskObserver {
     void named(const inventory::ProcessScan& process) override { parts_.named(process); }
     void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) override;
     void placed(const KnownProcess& process) override;
-    void ending(const KnownProcess& process) override;
     void left(const KnownProcess& process) override;
     void came_or_went() override { parts_.came_or_went(); }
     void missed() override { parts_.missed(); }

@@ -2,8 +2,7 @@
 #include "app/joins.hpp"
 
 #include "app/lineage.hpp"
-#include "inventory/lookup.hpp"
-#include "inventory/own_number.hpp"
+#include "inventory/process_files.hpp"
 #include "planner/task_slot.hpp"
 #include "policy/slot_names.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/lineage.hpp"
 
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 namespace affinityd::app {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/local_reads.hpp"
 
-#include "inventory/name_space.hpp"
+#include "inventory/process_files.hpp"
 #include "locality/arrivals.hpp"
 #include "locality/figures.hpp"
 #include "status/report_text.hpp"

@@ -58,12 +58,11 @@ Manager::Manager(Parts parts)
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
       units_({parts_.root, shared_.current, carrying_.executor, parts_.unit_properties, shared_.releases,
-              [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
-              [this] { work_.want(Work::Urgency::now); },
+              parts_.log, parts_.enforcer.acts(), [this] { work_.want(Work::Urgency::soon); },
               [this](const auto& unit, const auto& policy, const auto& result) {
                   shared_.answers.unit_answered(unit, policy, result);
               }}),
-      followers_({shared_.current, units_, bookkeeping_, steering_, parts_.enforcer, parts_.log,
+      followers_({shared_.current, units_, steering_, parts_.enforcer, parts_.log,
                   [this](const auto& process) {
                       // A pass tells it which interrupts are under policy.
                       if (coexistence_.concerns(process) && queues_.guards_interrupts())
@@ -255,9 +254,7 @@ void Manager::events_lost() {
 bool Manager::step(const OutOfTime& out_of_time) {
     // A process that calls for attention all the time keeps no pass and no answer from its end.
     shared_.events_are_next = !shared_.events_are_next;
-    const auto step_events = [&] {
-        return steering_.step(out_of_time) && tasks_.step(out_of_time) && units_.step(out_of_time);
-    };
+    const auto step_events = [&] { return steering_.step(out_of_time) && tasks_.step(out_of_time); };
     const bool is_done = shared_.events_are_next ? step_events() && work_.step(out_of_time)
                                                  : work_.step(out_of_time) && step_events();
     return is_done && !steering_.has_news(); // a task that was placed is news
@@ -275,8 +272,6 @@ void Manager::end_duties(const char* why) {
 std::unique_ptr<Sequence> Manager::begin_last_costs() {
     auto sequence = std::make_unique<Sequence>();
     sequence->then([this] {
-        for (const auto& [pid, process] : tasks_.table().processes())
-            bookkeeping_.see(process);
         bookkeeping_.begin_costs(true);
         tasks_.placer().keep_slots();
     });

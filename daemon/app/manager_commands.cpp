@@ -11,7 +11,7 @@
 #include "app/status_job.hpp"
 #include "base/counted.hpp"
 #include "base/text.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 #include "status/changes.hpp"
 #include "status/report_text.hpp"
 

@@ -2,7 +2,7 @@
 #include "app/overview.hpp"
 
 #include "app/nic_notes.hpp"
-#include "host/container.hpp"
+#include "host/self.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/commands.hpp"
-#include "app/fence_writer.hpp"
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/placed.hpp"

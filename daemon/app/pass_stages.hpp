@@ -7,7 +7,7 @@
 #include "app/sequence.hpp"
 #include "app/steering.hpp"
 #include "app/world.hpp"
-#include "inventory/fact_sources.hpp"
+#include "inventory/facts.hpp"
 #include "state/journal.hpp"
 
 #include <functional>

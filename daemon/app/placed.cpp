@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/placed.hpp"
 
+#include "app/units.hpp"
+
 #include <algorithm>
 #include <system_error>
 #include <utility>

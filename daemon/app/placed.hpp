@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/fence_writer.hpp"
 #include "enforcer/enforcer.hpp"
 #include "planner/action.hpp"
 #include "planner/undo.hpp"
@@ -16,6 +15,8 @@
 #include <vector>
 
 namespace affinityd::app {
+
+struct FenceResult;
 
 /// Counts by policy what passes do, for those who wait for one, and what is placed for the first time, for
 /// the log. The four ways tell it what they did; what they do because of events counts only as news.

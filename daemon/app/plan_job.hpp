@@ -6,7 +6,7 @@
 #include "app/job.hpp"
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 #include "status/answer_text.hpp"
 
 #include <memory>

@@ -2,7 +2,6 @@
 #include "app/problems.hpp"
 
 #include "app/claim_notes.hpp"
-#include "app/listener_looks.hpp"
 #include "app/nic_notes.hpp"
 #include "app/overview.hpp"
 #include "app/silent_processes.hpp"
@@ -40,7 +39,13 @@ std::vector<status::ProblemStatus> Problems::present() const {
     for (const auto& fault : sources_.executor.journal().faults())
         add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
     add("process", silence_problems(sources_.tasks.sources().command_lines()));
-    add("listener", listener_problems(sources_.tasks.sources().listeners()));
+    if (const auto* listeners = sources_.tasks.sources().listeners()) {
+        if (const auto fault = listeners->fault())
+            add("listener", {{{}, "listen", "the list of listeners cannot be read: " + fault->to_string()}});
+        if (const auto known = listeners->list(); known && known->is_truncated)
+            add("listener",
+                {{{}, "listen", "more sockets listen on ports of policies than are read", "ss -ltunp"}});
+    }
     add("events",
         event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
     add("rights", right_problems(sources_.executor));

@@ -3,8 +3,8 @@
 
 #include "app/job.hpp"
 #include "app/undo.hpp"
-#include "inventory/fact_sources.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "status/changes.hpp"
 
 #include <functional>

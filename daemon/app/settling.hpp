@@ -4,7 +4,7 @@
 #include "app/later_looks.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
-#include "inventory/fact_sources.hpp"
+#include "inventory/facts.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/steering.hpp"
 
-#include "inventory/name_space.hpp"
-#include "inventory/net_files.hpp"
+#include "inventory/process_files.hpp"
+#include "inventory/sockets.hpp"
 #include "planner/steering.hpp"
 #include "steer/lanes.h"
 

@@ -3,7 +3,7 @@
 #include "app/tasks.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <span>
@@ -152,8 +152,6 @@ void Tasks::task_gone(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const bool may_be_last = tid == pid || known->threads.size() < 2;
-    // Its figures can be read as long as it waits to be collected.
-    if (may_be_last) parts_.observer.ending(*known);
     const bool lives_on = may_be_last && inventory::lives_on(parts_.root, known->id);
     if (tid == pid && lives_on)
         return lose_main(*known, parts_.current->policy(known->policy).name, placer_.assignments());

@@ -16,8 +16,6 @@ class TaskObserver {
     virtual void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) = 0;
     /// All its threads have been looked at.
     virtual void placed(const KnownProcess& process) = 0;
-    /// Its last thread is about to go, and waits to be collected.
-    virtual void ending(const KnownProcess& process) = 0;
     /// It is no longer under its policy.
     virtual void left(const KnownProcess& process) = 0;
     /// An event, not a pass, brought a process under a policy, under another one, or out of it: NICs may need

@@ -3,7 +3,7 @@
 
 #include "app/job.hpp"
 #include "app/tasks.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 
 #include <functional>
 #include <optional>

@@ -4,7 +4,7 @@
 #include "app/nic_notes.hpp"
 #include "base/owned_text.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/joined.hpp"
 #include "policy/slot_names.hpp"

@@ -3,7 +3,7 @@
 
 #include "app/lineage.hpp"
 #include "host/root.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include "app/task_table.hpp"
 #include "app/thread_placer.hpp"
 #include "app/world.hpp"
-#include "inventory/fact_sources.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_scan.hpp"
 
 #include <cstddef>

@@ -3,9 +3,7 @@
 
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
-#include "inventory/cgroup.hpp"
-#include "inventory/lookup.hpp"
-#include "inventory/name_space.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <utility>

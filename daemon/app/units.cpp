@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/units.hpp"
 
+#include "app/group_members.hpp"
+#include "planner/plan.hpp"
+#include "policy/cgroup_path.hpp"
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,268 +15,268 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_searches = 5;
 constexpr const char* in_place = "in place";
 constexpr const char* not_yet = "not yet";
+constexpr const char* no_answer = "systemd does not answer for it";
+
+/// The systemd unit of a process and that unit's control group, from a path as /proc/PID/cgroup has it. No
+/// value: the process is in no unit whose AllowedCPUs= this machine's systemd could set: units of users
+/// belong to other managers, and slices and init.scope are never fenced.
+std::optional<std::pair<std::string, std::string>> find_unit(std::string_view cgroup) {
+    auto unit = policy::parse_cgroup_path(cgroup).unit;
+    const bool has_processes = unit.ends_with(".service") || unit.ends_with(".scope");
+    const bool is_users = cgroup.find("/user@") != std::string_view::npos;
+    const auto at = cgroup.find("/" + unit);
+    if (!has_processes || is_users || unit == "init.scope" || at == std::string_view::npos)
+        return std::nullopt;
+    auto folder = std::string(cgroup.substr(0, at + 1 + unit.size()));
+    return std::pair(std::move(unit), std::move(folder));
+}
 
 const planner::ResolvedPolicy* find_cpuset_policy(const Current& current, std::string_view name) {
     const auto* found = current.placements().find(name);
     return found != nullptr && found->policy->means == policy::Means::cpuset ? found : nullptr;
 }
 
+std::string refusal(int code) {
+    if (enforcer::is_without_answer(code)) return no_answer;
+    return "systemd refuses: " + std::generic_category().message(code);
+}
+
 } // namespace
-
-/// A call of restore() that is under way.
-struct Units::Restoring {
-    Restored done;
-    std::size_t open = 1; ///< units, and the call itself
-    std::size_t count = 0;
-
-    void close(bool is_restored) {
-        count += is_restored ? 1 : 0;
-        if (--open == 0) done(count);
-    }
-};
-
-Units::Units(Parts parts)
-    : parts_(std::move(parts)), writer_(parts_.executor, parts_.properties, parts_.log) {}
 
 void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
     if (!parts_.acts || is_stopping_) return;
-    const auto known = members_.find(process.tid);
     const auto& asked = parts_.current->policy(policy);
     if (asked.means != policy::Means::cpuset) {
-        if (known != members_.end()) forget(known->second.process);
+        if (const auto known = members_.find(process.tid); known != members_.end()) members_.erase(known);
         return;
     }
-    const auto place = find_unit(cgroup);
-    const std::string name = place ? place->unit : "";
-    if (known != members_.end()) {
-        const auto& member = known->second;
-        if (member.process == process && member.unit == name && member.policy == asked.name) return;
-        forget(member.process);
+    auto place = find_unit(cgroup).value_or(std::pair<std::string, std::string>{});
+    const auto unit = units_.find(place.first);
+    if (!place.first.empty() && (unit == units_.end() || unit->second.policies.empty())) {
+        units_[place.first].policies.insert(asked.name);
+        parts_.pass_wanted();
     }
-    members_.insert_or_assign(process.tid, Member{process, name, asked.name});
-    if (!place) return;
-    auto& unit = units_[name];
-    unit.folder = place->folder;
-    const bool is_new = ++unit.policies[asked.name] == 1;
-    if (is_new && has_passed_) make_due(name);
+    members_.insert_or_assign(process.tid,
+                              Member{process, std::move(place.first), std::move(place.second), asked.name});
 }
 
 void Units::forget(const TaskId& process) {
     const auto known = members_.find(process.tid);
-    if (known == members_.end() || known->second.process != process) return;
-    const auto member = std::move(known->second);
-    members_.erase(known);
-    leave(member);
-}
-
-void Units::leave(const Member& member) {
-    const auto found = units_.find(member.unit);
-    if (found == units_.end()) return;
-    auto& policies = found->second.policies;
-    const auto policy = policies.find(member.policy);
-    if (policy == policies.end() || --policy->second > 0) return;
-    policies.erase(policy);
-    make_due(member.unit); // nobody wants it any more, or two policies wanted it and now one does
+    if (known != members_.end() && known->second.process == process) members_.erase(known);
 }
 
 void Units::begin_pass() {
     if (!parts_.acts || is_stopping_) return;
-    has_passed_ = true;
-    for (const auto& entry : parts_.executor.journal().queues())
+    for (auto& [name, unit] : units_)
+        unit.policies.clear();
+    for (const auto& [pid, member] : members_) {
+        if (member.unit.empty()) continue;
+        auto& unit = units_[member.unit];
+        unit.folder = member.folder;
+        unit.policies.insert(member.policy);
+    }
+    for (const auto& entry : journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
-    for (auto& [name, unit] : units_)
-        make_due(name);
-}
-
-void Units::make_due(const std::string& name) {
-    auto& unit = units_.at(name);
-    if (std::exchange(unit.is_due, true)) return;
-    unit.walk.reset();
-    unit.foreign = 0;
-    unit.searches = 0;
-    if (unit.is_called) return; // settled() comes back to it
-    const bool was_empty = due_.empty();
-    due_.push_back(name);
-    if (was_empty && parts_.work_left) parts_.work_left();
+    due_.clear();
+    for (const auto& [name, unit] : units_)
+        due_.push_back(name);
 }
 
 bool Units::step(const OutOfTime& out_of_time) {
     while (!due_.empty()) {
         const std::string name = std::move(due_.back());
         due_.pop_back();
-        const auto found = units_.find(name);
-        if (found == units_.end() || !found->second.is_due || found->second.is_called) continue;
-        const bool is_over = look(name, found->second, out_of_time);
-        if (!is_over) due_.push_back(name);
-        if (!is_over || out_of_time()) break;
+        // The next pass comes back to one that systemd is being asked about.
+        if (const auto found = units_.find(name); found != units_.end() && !found->second.is_called)
+            look(name, found->second);
+        if (out_of_time()) break;
     }
     return due_.empty();
 }
 
-/// True: it was looked at. False: there is more to look at in another slice.
-bool Units::look(const std::string& name, Unit& unit, const OutOfTime& out_of_time) {
-    auto found = obstacle(unit);
-    if (is_wanted(unit) && found.empty()) {
-        const auto result = search(name, unit, out_of_time);
-        if (result == Search::unfinished) return false;
-        if (result == Search::unclear) { // a fence that is there stays until the next pass
-            unit.is_due = false;
-            unit.state = "its processes cannot be read, or change too fast";
-            return true;
-        }
-        if (result == Search::found)
-            found = fmt::format("process {} of it is not under the policy", unit.foreign);
-    }
-    unit.is_due = false;
-    settle(name, unit, std::move(found));
-    return true;
-}
-
 bool Units::is_wanted(const Unit& unit) const {
-    return std::ranges::any_of(unit.policies, [&](const auto& entry) {
-        return find_cpuset_policy(parts_.current, entry.first) != nullptr &&
-               !parts_.releases.policy(entry.first);
+    return !is_stopping_ && std::ranges::any_of(unit.policies, [&](const std::string& policy) {
+        return find_cpuset_policy(parts_.current, policy) != nullptr && !parts_.releases.policy(policy);
     });
 }
 
-std::string Units::obstacle(const Unit& unit) const {
-    if (!is_wanted(unit)) return {};
+void Units::look(const std::string& name, Unit& unit) {
+    unit.obstacle.clear();
+    if (is_wanted(unit)) {
+        unit.obstacle = obstacle(name, unit);
+        unit.policy = *unit.policies.begin();
+        unit.stays_if_removed = parts_.current->keeps_on_stop(unit.policy);
+        return settle(name);
+    }
+    const machine::UnitCpuset subject{name};
+    const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
+    if (journal().contains(subject) && !(is_removed && unit.stays_if_removed)) return settle(name);
+    if (journal().contains(subject)) report(parts_.executor.part(subject, state::Standing::kept));
+    units_.erase(name);
+}
+
+std::string Units::obstacle(const std::string& name, Unit& unit) {
     if (unit.policies.size() > 1) return "claimed by another policy too";
     if (!parts_.root.sys().exists("fs/cgroup/cgroup.controllers"))
         return "cpusets of units need the unified cgroup hierarchy";
-    const auto* policy = find_cpuset_policy(parts_.current, unit.policies.begin()->first);
+    const auto* policy = find_cpuset_policy(parts_.current, *unit.policies.begin());
     if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
-    return {};
+    unit.cpus = policy->allowed;
+    const auto foreign = find_foreign(name, unit);
+    if (!foreign) return "its processes cannot be read";
+    // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
+    const bool is_confirmed = std::exchange(unit.foreign, *foreign) == *foreign || unit.state != in_place;
+    if (*foreign == 0 || !is_confirmed) return {};
+    return fmt::format("process {} of it is not under the policy", *foreign);
 }
 
-/// Looks for a process that is not under the unit's policy. One that was found must be found again: a process
-/// that was forked a moment ago is not known yet, although it will be under the policy.
-Units::Search Units::search(const std::string& name, Unit& unit, const OutOfTime& out_of_time) {
-    if (!unit.walk) unit.walk.emplace(parts_.root.sys(), "fs/cgroup" + unit.folder);
-    std::vector<int> pids;
+/// A process of the unit's control group that is not under its policy; 0: all are.
+Result<int> Units::find_foreign(const std::string& name, const Unit& unit) const {
+    CgroupWalk walk(parts_.root.sys(), "fs/cgroup" + unit.folder);
     for (bool is_last = false; !is_last;) {
-        pids.clear();
-        const auto read = unit.walk->step(pids);
-        if (!read) return Search::unclear;
+        std::vector<int> pids;
+        const auto read = walk.step(pids);
+        if (!read) return std::unexpected(read.error());
         is_last = *read;
-        const auto foreign = std::ranges::find_if(pids, [&](int pid) {
-            const auto member = members_.find(pid);
-            return member == members_.end() || member->second.unit != name;
+        for (const int pid : pids)
+            if (const auto member = members_.find(pid);
+                member == members_.end() || member->second.unit != name)
+                return pid;
+    }
+    return 0;
+}
+
+/// Asks what is set, and goes on when systemd has answered.
+void Units::settle(const std::string& name) {
+    units_.at(name).is_called = true;
+    parts_.properties.read(
+        name, [this, name, alive = std::weak_ptr(alive_)](const std::expected<CpuSet, int>& present) {
+            if (!alive.expired()) decide(name, present);
         });
-        if (foreign != pids.end()) {
-            if (std::exchange(unit.foreign, *foreign) == *foreign) return Search::found;
-            if (++unit.searches >= most_searches) return Search::unclear;
-            unit.walk.reset();
-            return Search::unfinished;
-        }
-        if (!is_last && out_of_time()) return Search::unfinished;
-    }
-    return Search::none;
 }
 
-FenceWish Units::wish_for(const Unit& unit, std::string obstacle) const {
-    FenceWish wish{.is_unconfirmed = unit.is_unconfirmed};
-    if (!is_wanted(unit)) return wish;
-    wish.policy = unit.policies.begin()->first;
-    wish.obstacle = std::move(obstacle);
-    if (const auto* policy = find_cpuset_policy(parts_.current, wish.policy); policy != nullptr) {
-        wish.cpus = policy->allowed;
-        wish.drift = policy->policy->drift;
-    }
-    return wish;
-}
-
-/// Of a unit that no policy wants: true if there is nothing to restore, or nothing that may be.
-bool Units::drop_record(const std::string& name) {
-    const machine::UnitCpuset subject{name};
-    if (!parts_.executor.journal().contains(subject)) return true;
-    const auto& unit = units_.at(name);
-    const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
-    if (!is_removed || !unit.stays_if_removed) return false;
-    if (const auto done = parts_.executor.part(subject, state::Standing::kept); !done)
-        parts_.log.error(done.error().to_string());
-    return true;
-}
-
-void Units::settle(const std::string& name, Unit& unit, std::string obstacle) {
-    unit.walk.reset();
-    auto restoring = std::exchange(unit.restoring, {});
-    auto wish = restoring.empty() ? wish_for(unit, std::move(obstacle)) : FenceWish{};
-    if (restoring.empty() && wish.policy.empty() && drop_record(name)) {
-        if (unit.policies.empty()) units_.erase(name);
-        return;
-    }
-    if (!wish.policy.empty()) {
-        unit.policy = wish.policy;
-        unit.stays_if_removed = parts_.current->keeps_on_stop(wish.policy);
-    }
-    unit.is_called = true;
-    writer_.settle(name, std::move(wish), parts_.current.placements().online,
-                   [this, name, restoring = std::move(restoring)](const FenceResult& result) {
-                       settled(name, result);
-                       for (const auto& one : restoring)
-                           one->close(result.is_restored);
-                   });
-}
-
-void Units::settled(const std::string& name, const FenceResult& result) {
+void Units::decide(const std::string& name, const std::expected<CpuSet, int>& present) {
     auto& unit = units_.at(name);
+    const machine::UnitCpuset subject{name};
+    const auto record = journal().find(subject);
+    const bool is_fence = is_wanted(unit) && unit.obstacle.empty();
+    if (!present) {
+        // systemd answers also for a unit that has gone, so nothing is known, and the record stays.
+        if (!is_fence && record)
+            parts_.log.warn(machine::to_string(machine::Subject(subject)) +
+                                " could not be put back: systemd does not answer",
+                            "unit not put back");
+        return finish(name, {.state = no_answer, .is_unconfirmed = unit.is_unconfirmed, .is_refused = true});
+    }
+    const bool is_ours =
+        record && planner::is_still_ours(*record, *present, parts_.current.placements().online);
+    if (!is_fence) {
+        if (is_ours) return restore(name, record->original.cpus());
+        if (record)
+            report(parts_.executor.part(subject,
+                                        state::Standing::back)); // another program has changed the unit since
+        return finish(name, {.state = unit.obstacle});
+    }
+    if (*present == unit.cpus) {
+        if (record) report(parts_.executor.confirm(subject, *record, *present));
+        return finish(name, {.state = in_place});
+    }
+    const auto* policy = find_cpuset_policy(parts_.current, unit.policy);
+    if (record && !is_ours && !unit.is_unconfirmed && policy->policy->drift != policy::Drift::enforce)
+        return finish(name, {.state = "another program has changed it"});
+    set(name, *present, record);
+}
+
+void Units::set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before) {
+    const machine::UnitCpuset subject{name};
+    const auto cpus = units_.at(name).cpus;
+    machine::Setting original = before ? before->original : present;
+    // CPUs of ours that were kept are no original.
+    if (const auto* past = journal().find_past(subject); !before && past != nullptr)
+        if (planner::is_still_ours(past->terms->undo, present, parts_.current.placements().online))
+            original = past->terms->undo.original;
+    const planner::Action action{subject, present, cpus, units_.at(name).policy, {}, false, before};
+    const auto written = parts_.executor.remember(action, original, present);
+    if (!written) {
+        parts_.log.error(written.error().to_string() + ": nothing is changed until it can be written");
+        return finish(name, {.state = "the undo journal cannot be written"});
+    }
+    const auto done = [this, name, action, before, record = *written](int code) {
+        if (enforcer::is_without_answer(code)) // it may be set: the record stays
+            return finish(name, {.state = no_answer, .is_unconfirmed = true, .is_refused = true});
+        const auto text = machine::to_string(action.subject);
+        if (code != 0) {
+            report(parts_.executor.take_back(action.subject, before));
+            parts_.log.warn(
+                fmt::format("{} could not be set to {}: {}", text, action.to.to_string(), refusal(code)),
+                "unit refused");
+            return finish(name, {.state = refusal(code), .is_refused = true});
+        }
+        if (parts_.log.shows_debug())
+            parts_.log.debug(fmt::format("{}: {} -> {} (means: cpuset)", text, action.from.to_string(),
+                                         action.to.to_string()));
+        report(parts_.executor.confirm(action.subject, *record, action.to));
+        finish(name, {.state = in_place, .is_changed = true});
+    };
+    parts_.properties.write(name, cpus, [done, alive = std::weak_ptr(alive_)](int code) {
+        if (!alive.expired()) done(code);
+    });
+}
+
+void Units::restore(const std::string& name, const CpuSet& original) {
+    parts_.properties.write(name, original, [this, name, original, alive = std::weak_ptr(alive_)](int code) {
+        if (alive.expired()) return;
+        const machine::UnitCpuset subject{name};
+        const bool is_gone = code == ENOENT;
+        if (code == 0 || is_gone) {
+            report(parts_.executor.part(subject, is_gone ? state::Standing::gone : state::Standing::back));
+            return finish(
+                name, {.state = units_.at(name).obstacle, .is_changed = !is_gone, .is_restored = !is_gone});
+        }
+        parts_.log.warn(fmt::format("{} could not be put back to \"{}\": {}",
+                                    machine::to_string(machine::Subject(subject)), original.to_list(),
+                                    refusal(code)),
+                        "unit not put back");
+        finish(name, {.state = refusal(code),
+                      .is_unconfirmed = enforcer::is_without_answer(code),
+                      .is_refused = true});
+    });
+}
+
+void Units::finish(const std::string& name, FenceResult result) {
+    auto& unit = units_.at(name);
+    const std::string policy = unit.policy;
     unit.is_called = false;
     unit.is_unconfirmed = result.is_unconfirmed;
     unit.state = result.state;
-    const bool is_due = std::exchange(unit.is_due, false);
-    const std::string policy = unit.policy;
-    if (!unit.restoring.empty())
-        settle(name, unit, {});
-    else if (is_due)
-        make_due(name);
-    else if (unit.policies.empty())
-        units_.erase(name);
-    if (result.is_changed && parts_.fences_changed) parts_.fences_changed();
-    if (parts_.settled) parts_.settled(name, policy, result);
+    if (is_stopping_ && result.state == in_place && !parts_.current->keeps_on_stop(policy))
+        return settle(name); // it was set meanwhile
+    if (!is_stopping_ && result.is_changed) parts_.pass_wanted();
+    parts_.answered(name, policy, result);
 }
 
-void Units::restore(const Choose& choose, Restored done) {
-    using Choice = Restorer::Choice;
-    const auto restoring = std::make_shared<Restoring>(Restoring{std::move(done)});
-    for (const auto& entry : parts_.executor.journal().queues()) {
-        const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
-        const auto choice = subject == nullptr ? Choice::skip : choose(entry);
-        if (choice == Choice::skip) continue;
-        auto& unit = units_[subject->unit];
-        std::erase_if(members_, [&](const auto& member) { return member.second.unit == subject->unit; });
-        unit.policies.clear();
-        if (choice == Choice::keep) {
-            if (const auto done_with = parts_.executor.part(*subject, state::Standing::kept); !done_with)
-                parts_.log.error(done_with.error().to_string());
-            continue;
-        }
-        ++restoring->open;
-        unit.restoring.push_back(restoring);
-        if (!unit.is_called) settle(subject->unit, unit, {});
-    }
-    restoring->close(false);
+void Units::report(const Result<void>& written) {
+    if (!written) parts_.log.error(written.error().to_string());
 }
 
 void Units::begin_stop() {
     is_stopping_ = true;
     due_.clear();
-    for (auto& [name, unit] : units_)
-        unit.is_due = false;
-    restore(
-        [this](const state::Entry& entry) {
-            return parts_.current->keeps_on_stop(entry.record->policy) ? Restorer::Choice::keep
-                                                                       : Restorer::Choice::restore;
-        },
-        [](std::size_t) {});
-    // One that systemd is being asked about may get its record only when the answer comes.
-    for (auto& [name, unit] : units_)
-        if (unit.is_called && unit.restoring.empty() && !parts_.current->keeps_on_stop(unit.policy))
-            unit.restoring.push_back(std::make_shared<Restoring>(Restoring{[](std::size_t) {}}));
+    for (const auto& entry : journal().queues()) {
+        const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
+        if (subject == nullptr) continue;
+        if (parts_.current->keeps_on_stop(entry.record->policy)) {
+            report(parts_.executor.part(*subject, state::Standing::kept));
+            continue;
+        }
+        auto& unit = units_[subject->unit];
+        unit.policy = entry.record->policy;
+        unit.obstacle.clear();
+        if (!unit.is_called) settle(subject->unit);
+    }
 }
 
 bool Units::awaits_systemd() const {
@@ -282,7 +287,7 @@ std::vector<status::UnitStatus> Units::status() const {
     std::vector<status::UnitStatus> list;
     for (const auto& [name, unit] : units_) {
         if (!is_wanted(unit)) continue;
-        const auto& policy = unit.policies.begin()->first;
+        const auto& policy = *unit.policies.begin();
         const auto* resolved = parts_.current.placements().find(policy);
         list.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
                         unit.state.empty() ? not_yet : unit.state});
@@ -299,7 +304,7 @@ std::vector<planner::Problem> Units::problems() const {
                             "start it as a service of systemd"});
     for (const auto& [name, unit] : units_)
         if (is_wanted(unit) && !unit.state.empty() && unit.state != in_place)
-            list.push_back({unit.policies.begin()->first, name, unit.state + ": affinity alone is used",
+            list.push_back({*unit.policies.begin(), name, unit.state + ": affinity alone is used",
                             "systemctl status " + name});
     return list;
 }

@@ -3,9 +3,9 @@
 
 #include "base/text.hpp"
 #include "host/blocked_signals.hpp"
-#include "host/numa.hpp"
+#include "host/scheduler.hpp"
 #include "host/root.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -2,8 +2,7 @@
 #include "enforcer/task_masks.hpp"
 
 #include "host/root.hpp"
-#include "inventory/lookup.hpp"
-#include "inventory/stat_file.hpp"
+#include "inventory/process_files.hpp"
 
 #include <cerrno>
 

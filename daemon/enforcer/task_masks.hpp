@@ -3,7 +3,6 @@
 
 #include "enforcer/enforcer.hpp"
 #include "host/scheduler.hpp"
-#include "host/task_handle.hpp"
 
 #include <functional>
 

@@ -3,7 +3,6 @@
 
 #include "app/group_members.hpp"
 #include "app/interrupt_glance.hpp"
-#include "app/listener_looks.hpp"
 #include "base/counted.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
@@ -29,9 +28,6 @@ constexpr std::chrono::milliseconds soon{300};           ///< what asks for a pa
 constexpr std::chrono::milliseconds later{2000};         ///< what any user can ask for
 /// A foreign mask of an interrupt stays for less than five seconds.
 constexpr std::chrono::seconds between_glances{3};
-constexpr std::chrono::milliseconds between_lists{500}; ///< of listeners on ports that policies ask for
-/// Any user may listen on high ports, again and again.
-constexpr std::chrono::seconds between_listener_passes{5};
 
 /// What watches the machine: all of it ends before the daemon puts things back.
 struct Watches {
@@ -64,10 +60,7 @@ class EventLoop final : public Loop {
     void begin_regular_pass();
     void want_pass(std::chrono::milliseconds delay);
     void glance_at_interrupts();
-    [[nodiscard]] inventory::ListenerList* listeners() { return manager_.tasks().sources().listeners(); }
-    void list_listeners();
     void take_listeners();
-    void follow_listeners();
     void follow_steering() { steering_look_.arm_at(manager_.steering().next_look()); }
     void take_names();
     void take_arguments();
@@ -89,14 +82,11 @@ class EventLoop final : public Loop {
     MeasureSchedule measuring_;
     Watches watches_;
     std::chrono::seconds interval_ = manager_.in_force().settings.reconcile_interval;
-    Timer::Clock::time_point listener_pass_{}; ///< the last one for new listeners
-    bool has_new_listeners_ = false;           ///< for which no pass was asked for yet
 
     // The table of timers and descriptors: what each does.
     Timer regular_{[this] { begin_regular_pass(); }};
     Timer asked_{[this] { begin_pass(false); }};
     Timer glance_{[this] { glance_at_interrupts(); }};
-    Timer list_{[this] { list_listeners(); }};
     Timer steering_look_{[this] {
         manager_.steering().look();
         follow_steering();
@@ -157,7 +147,7 @@ Result<void> EventLoop::add_signals() {
 Result<void> EventLoop::add_table() {
     auto* event = event_.get();
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
-    for (auto* timer : {&regular_, &asked_, &glance_, &list_, &steering_look_, &quiet_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &quiet_})
         if (auto done = timer->add_to(event); !done) return done;
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
@@ -165,7 +155,7 @@ Result<void> EventLoop::add_table() {
     auto done = irqbalance_.add_to(event, manager_.talking().coexistence.fd(), "irqbalance's answers");
     if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
     if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
-    if (done) done = listed_.add_to(event, fd_of(listeners()), "the list of listeners");
+    if (done) done = listed_.add_to(event, fd_of(sources.listeners()), "the list of listeners");
     if (done) done = steered_.add_to(event, manager_.steering().fd(), "steering");
     return done;
 }
@@ -263,28 +253,9 @@ void EventLoop::glance_at_interrupts() {
         std::make_unique<app::InterruptGlance>(manager_.queues(), [this] { want_pass(soon); }));
 }
 
-/// The kernel tells nothing of a process that begins to listen.
-void EventLoop::list_listeners() {
-    follow_listeners();
-    listeners()->ask();
-}
-
+/// A process listens that did not: a pass finds it.
 void EventLoop::take_listeners() {
-    auto news = listeners()->take_news();
-    has_new_listeners_ |= news.has_new;
-    if (!news.processes.empty())
-        manager_.work().add(
-            std::make_unique<app::ListenerLooks>(manager_.tasks(), std::move(news.processes)));
-    follow_listeners();
-}
-
-void EventLoop::follow_listeners() {
-    if (listeners() == nullptr) return;
-    if (!list_.is_armed() && !manager_.in_force().world->matcher().ports().empty()) list_.arm(between_lists);
-    const auto now = steady_clock::now();
-    if (!has_new_listeners_ || now < listener_pass_ + between_listener_passes) return;
-    has_new_listeners_ = false;
-    listener_pass_ = now;
+    manager_.tasks().sources().listeners()->take_news();
     want_pass(soon);
 }
 
@@ -294,7 +265,6 @@ void EventLoop::all_done() {
     has_passed_ = true;
     watches_.processes->follow();
     if (!glance_.is_armed() && manager_.queues().guards_interrupts()) glance_.arm(between_glances);
-    follow_listeners();
     follow_steering();
     if (!is_ready_) {
         is_ready_ = true;
@@ -310,7 +280,7 @@ void EventLoop::all_done() {
 void EventLoop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    for (auto* timer : {&regular_, &asked_, &glance_, &list_, &steering_look_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_})
         timer->disarm();
     listed_.end();
     steered_.end();

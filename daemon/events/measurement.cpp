@@ -2,7 +2,6 @@
 #include "events/measurement.hpp"
 
 #include "base/clock.hpp"
-#include "host/privileges.hpp"
 #include "host/self.hpp"
 #include "measure/request.hpp"
 

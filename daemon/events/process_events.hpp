@@ -4,7 +4,7 @@
 #include "app/manager.hpp"
 #include "events/sources.hpp"
 #include "events/subscription.hpp"
-#include "host/proc_source.hpp"
+#include "host/proc_connector.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/scheduler.hpp"
 
+#include <array>
 #include <cerrno>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
 
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +33,84 @@ std::expected<CpuSet, int> get_affinity(int tid) {
 int set_affinity(int tid, const CpuSet& cpus) {
     const auto words = cpus.words();
     return ::syscall(SYS_sched_setaffinity, tid, words.size_bytes(), words.data()) == 0 ? 0 : errno;
+}
+
+namespace {
+
+constexpr std::int32_t wanted_nice = -10;
+constexpr std::uint64_t slice_ns = 100'000; // the shortest the kernel takes
+
+/// struct sched_attr as far as it is used (SCHED_ATTR_SIZE_VER0): the kernel's header cannot stand beside the
+/// C library's.
+struct SchedAttr {
+    std::uint32_t size = 48;
+    std::uint32_t policy = 0; ///< SCHED_OTHER
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime = 0;
+    std::uint64_t deadline = 0;
+    std::uint64_t period = 0;
+};
+static_assert(sizeof(SchedAttr) == 48);
+
+} // namespace
+
+int prefer_low_latency() {
+    SchedAttr wish;
+    wish.flags = SCHED_FLAG_RESET_ON_FORK;
+    wish.nice = wanted_nice;
+    wish.runtime = slice_ns;
+    return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
+}
+
+int give_way() {
+    if (::syscall(SYS_sched_getscheduler, 0) != SCHED_NORMAL)
+        return 0; // it gives way more than that, or must not
+    SchedAttr wish;
+    wish.policy = SCHED_BATCH;
+    wish.nice = ::getpriority(PRIO_PROCESS, 0); // of this thread
+    wish.runtime = slice_ns;
+    return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
+}
+
+namespace {
+
+constexpr unsigned most_nodes = 1024; // MAX_NUMNODES of any configuration
+constexpr unsigned bits = 8 * sizeof(unsigned long);
+using NodeMask = std::array<unsigned long, most_nodes / bits>;
+
+NodeMask mask_of(const std::vector<unsigned>& nodes) {
+    NodeMask mask{};
+    for (const unsigned node : nodes)
+        if (node < most_nodes) mask[node / bits] |= 1UL << node % bits;
+    return mask;
+}
+
+} // namespace
+
+std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
+                                       const std::vector<unsigned>& to) {
+    const auto old_nodes = mask_of(from);
+    const auto new_nodes = mask_of(to);
+    // The kernel takes the number of bits plus one.
+    const long left = ::syscall(SYS_migrate_pages, pid, most_nodes + 1UL, old_nodes.data(), new_nodes.data());
+    if (left < 0) return std::unexpected(errno);
+    return left;
+}
+
+TaskHandle TaskHandle::open(int tid) {
+    constexpr unsigned of_thread = O_EXCL; // PIDFD_THREAD, which older headers lack
+    auto fd = ::syscall(SYS_pidfd_open, tid, of_thread);
+    if (fd < 0 && errno == EINVAL) fd = ::syscall(SYS_pidfd_open, tid, 0U); // as far as it is a main thread
+    return TaskHandle(Fd(static_cast<int>(fd)));
+}
+
+TaskHandle::State TaskHandle::state() const {
+    if (!fd_) return State::unknown;
+    if (::syscall(SYS_pidfd_send_signal, fd_.get(), 0, nullptr, 0U) == 0 || errno == EPERM)
+        return State::there;
+    return errno == ESRCH ? State::gone : State::unknown;
 }
 
 } // namespace affinityd::host

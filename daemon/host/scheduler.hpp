@@ -3,8 +3,10 @@
 
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
+#include "host/fd.hpp"
 
 #include <expected>
+#include <vector>
 
 namespace affinityd::host {
 
@@ -17,5 +19,41 @@ namespace affinityd::host {
 /// kernel thread; EPERM not allowed; EBUSY SCHED_DEADLINE outside its root domain. Source:
 /// sched_setaffinity(2), kernel/sched/syscalls.c.
 [[nodiscard]] int set_affinity(int tid, const CpuSet& cpus);
+
+/// Asks the scheduler to run this thread soon after it wakes, on a busy machine too: a short slice (0.1 ms;
+/// Linux 6.12 on, where it is what lets a waking task go before one that is running) and nice -10. Not
+/// inherited by children. We run for microseconds at a time, so nobody else waits longer for it. 0 or errno:
+/// a wish, not a need. sched_setattr(2).
+int prefer_low_latency();
+
+/// Asks the scheduler to let others go before this thread, for one that works beside the loop: it takes turns
+/// of 0.1 ms (Linux 6.12 on; a program that starts on its CPU meanwhile would wait for some 3 ms), and takes
+/// no CPU from who runs when it wakes (SCHED_BATCH). Not for one that hands work to and fro with another: it
+/// would wait for its turn each time. It has its share all the same: it may hold what others wait for. 0 or
+/// errno: a wish, not a need. sched_setattr(2).
+int give_way();
+
+/// Moves the pages that a process has on nodes `from` to nodes `to`; migrate_pages(2). It takes as long as
+/// copying them does. Nodes below 1024 count. The number of pages that could not be moved, or an errno value
+/// (ESRCH: gone; EPERM; EINVAL: no node of `to` is there).
+[[nodiscard]] std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
+                                                     const std::vector<unsigned>& to);
+
+/// Holds on to one task, where a number may mean another one from one moment to the next: pidfd_open(2).
+/// Kernels before 5.3 have none, those before 6.9 none for a thread that is not the main one.
+class TaskHandle {
+  public:
+    enum class State {
+        there, ///< it has its number, also while it waits to be collected
+        gone,
+        unknown, ///< there is no handle
+    };
+    [[nodiscard]] static TaskHandle open(int tid);
+    [[nodiscard]] State state() const;
+
+  private:
+    explicit TaskHandle(Fd fd) : fd_(std::move(fd)) {}
+    Fd fd_;
+};
 
 } // namespace affinityd::host

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/self.hpp"
 
-#include <array>
+#include "base/text.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace affinityd::host {
@@ -13,6 +23,51 @@ std::string program_folder() {
     if (length <= 0) return {};
     const std::string text(path.data(), static_cast<std::size_t>(length));
     return text.substr(0, text.rfind('/') + 1);
+}
+
+namespace {
+
+/// Those that a change of user leaves (SECBIT_NO_SETUID_FIXUP), and those of a user who was given some. Not
+/// asked for where there are none: units forbid that call.
+bool drop_capabilities() {
+    __user_cap_header_struct own{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+    if (::syscall(SYS_capget, &own, sets.data()) != 0) return false;
+    const auto is_empty = [](const __user_cap_data_struct& half) {
+        return (half.effective | half.permitted | half.inheritable) == 0;
+    };
+    if (std::ranges::all_of(sets, is_empty)) return true;
+    sets = {};
+    return ::syscall(SYS_capset, &own, sets.data()) == 0;
+}
+
+} // namespace
+
+bool drop_privileges() {
+    constexpr uid_t nobody = 65534; // the kernel's overflow user: owns nothing
+    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
+                             ::setresuid(nobody, nobody, nobody) != 0))
+        return false;
+    if (!drop_capabilities()) return false;
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+bool can_drop_privileges() { return ::geteuid() != 0 || ::prctl(PR_CAPBSET_READ, CAP_SETUID, 0, 0, 0) == 1; }
+
+bool is_container(const Root& root) {
+    const auto environment = root.proc().text("1/environ").value_or("");
+    const auto is_mark = [](std::string_view variable) { return variable.starts_with("container="); };
+    return std::ranges::any_of(split(environment, '\0'), is_mark) ||
+           root.proc().text("1/mountinfo").value_or("").find("/docker/containers/") != std::string::npos;
+}
+
+int allow_many_open_files(std::uint64_t most) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return errno;
+    const auto wanted = std::min<rlim_t>(most, limit.rlim_max);
+    if (limit.rlim_cur >= wanted) return 0;
+    limit.rlim_cur = wanted;
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : errno;
 }
 
 } // namespace affinityd::host

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/root.hpp"
+
+#include <cstdint>
 #include <string>
 
 namespace affinityd::host {
 
 /// Folder of the running program, with a '/' at its end; "" if the kernel does not tell.
 [[nodiscard]] std::string program_folder();
+
+/// Root becomes the user nobody (65534) without groups; anybody gives up all capabilities (capabilities(7)),
+/// and the way to new privileges (PR_SET_NO_NEW_PRIVS, prctl(2)). False: this process still is what it was,
+/// at least in part, and must not go on.
+[[nodiscard]] bool drop_privileges();
+/// False where this process is root without the capability to become another user.
+[[nodiscard]] bool can_drop_privileges();
+
+/// True if this machine calls itself a container: process 1 has the variable `container`, as systemd's
+/// container interface wants it (podman, LXC, systemd-nspawn), or something is mounted from docker's folder.
+/// A container of another kind is taken for a machine.
+[[nodiscard]] bool is_container(const Root& root);
+
+/// Raises the soft limit of open files to the hard one, `most` at most (what the unit sets; systemd lets most
+/// services begin with 1,024, for the sake of select(2), which we do not use). It never lowers it. Inherited
+/// by children. 0 or errno: a wish, not a need. setrlimit(2).
+int allow_many_open_files(std::uint64_t most = 65'536);
 
 } // namespace affinityd::host

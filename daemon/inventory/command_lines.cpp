@@ -2,7 +2,7 @@
 #include "inventory/command_lines.hpp"
 
 #include "host/blocked_signals.hpp"
-#include "host/priority.hpp"
+#include "host/scheduler.hpp"
 
 #include <algorithm>
 #include <array>

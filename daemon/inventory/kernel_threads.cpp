@@ -2,7 +2,7 @@
 #include "inventory/kernel_threads.hpp"
 
 #include "base/text.hpp"
-#include "inventory/stat_file.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/task.hpp"
 
 #include <algorithm>

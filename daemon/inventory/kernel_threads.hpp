@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "base/task_id.hpp"
 #include "host/root.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 
 #include <functional>
 #include <optional>

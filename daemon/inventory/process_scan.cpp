@@ -2,8 +2,8 @@
 #include "inventory/process_scan.hpp"
 
 #include "inventory/facts.hpp"
-#include "inventory/numbered.hpp"
-#include "inventory/stat_file.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "host/root.hpp"
-#include "inventory/fact_sources.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/task.hpp"
 
 #include <functional>

@@ -2,7 +2,7 @@
 #include "inventory/run_record.hpp"
 
 #include "base/text.hpp"
-#include "inventory/stat.hpp"
+#include "inventory/process_files.hpp"
 
 #include <string>
 

@@ -51,8 +51,6 @@ class ProcessFacts {
     [[nodiscard]] virtual const std::string& group() const = 0;
     [[nodiscard]] virtual const std::vector<std::uint16_t>&
     listen_ports() const = 0; ///< TCP and UDP ports of this network namespace it listens on, sorted
-    /// True: it may listen on others, too, which are not known, as there are too many sockets.
-    [[nodiscard]] virtual bool are_ports_partial() const { return false; }
     /// The same of the network namespace that it lives in, if that is another one.
     [[nodiscard]] virtual const std::vector<std::uint16_t>& foreign_ports() const {
         static const std::vector<std::uint16_t> none;

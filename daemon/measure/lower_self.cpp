@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/lower_self.hpp"
 
-#include "host/privileges.hpp"
+#include "host/self.hpp"
 #include "host/scheduler.hpp"
 
 #include <csignal>

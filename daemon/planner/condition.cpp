@@ -192,8 +192,6 @@ std::string found_text(const Condition& condition, const Question& asked) {
         return process.exe() + " by a mount of its own: another file than the one that is there";
     case Field::listen: {
         auto text = ports_text(process.listen_ports());
-        if (process.are_ports_partial())
-            text = and_more(text, "not all known: too many sockets (see status)");
         if (!any_port(condition, process.foreign_ports())) return text;
         return and_more(text, ports_text(process.foreign_ports()) + " in another network namespace");
     }

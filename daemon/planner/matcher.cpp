@@ -70,7 +70,7 @@ Matcher::Matcher(const policy::PolicySet& set) : set_(&set) {
 
 void Matcher::add(std::size_t policy) {
     const auto& selector = set_->policies[policy].match;
-    if (asks_for(selector, {Field::cmdline, Field::listen, Field::parent})) late_.push_back(policy);
+    if (asks_for(selector, {Field::cmdline, Field::parent})) late_.push_back(policy);
     collect_ports(selector, ports_);
     asks_for_users_ |= asks_for(selector, {Field::user, Field::group});
     std::vector<const Condition*> required;

@@ -34,7 +34,6 @@ json cost_json(const accounting::PolicyCost& cost) {
             {"bytes", cost.bytes},
             {"cpu_seconds", cost.cpu_seconds},
             {"cpu_seconds_per_gb", number(accounting::per_gigabyte(cost.cpu_seconds, cost.bytes))},
-            {"softirq_seconds_per_gb", number(accounting::per_gigabyte(cost.softirq_seconds, cost.bytes))},
             {"before", cost.before ? past_json(*cost.before) : json(nullptr)}};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/cost_report.hpp"
+#include "accounting/passive_cost.hpp"
 #include "accounting/measurement_report.hpp"
 #include "status/status.hpp"
 

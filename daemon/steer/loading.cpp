@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "steer/loading.hpp"
 
-#include "inventory/name_space.hpp"
+#include "inventory/process_files.hpp"
 
 #include <cerrno>
 #include <cstdarg>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accounting/nic_addresses.hpp"
+#include "accounting/nic_usage.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which NICs serve a process whose connections come and go.
-#include "accounting/nic_shares.hpp"
+#include "accounting/nic_usage.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accounting/socket_walk.hpp"
+#include "accounting/nic_usage.hpp"
 #include "host/root.hpp"
 #include "support/tree.hpp"
 

@@ -2,7 +2,7 @@
 // CPU time of a whole scan (pid, tid, name, mask, start time of each thread) against that of `ps -eLo
 // pid,tid,comm,psr`, in turns, over whatever runs on the machine; and the longest slice at a budget of 5 ms.
 // usage: scan_cost [ROUNDS]
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/process_scan.hpp"
 
 #include <algorithm>

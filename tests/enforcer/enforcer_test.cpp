@@ -2,7 +2,7 @@
 #include "enforcer/enforcer.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 #include "support/tree.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/memory_mover.hpp"
 #include "host/root.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <cerrno>
 #include <chrono>

@@ -3,7 +3,7 @@
 #include "enforcer/task_masks.hpp"
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <csignal>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/container.hpp"
+#include "host/self.hpp"
 #include "support/tree.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/open_files.hpp"
+#include "host/self.hpp"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/priority.hpp"
+#include "host/scheduler.hpp"
 
 #include <cerrno>
 #include <thread>

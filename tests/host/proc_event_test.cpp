@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event_bytes.hpp"
-#include "host/proc_event.hpp"
+#include "host/proc_connector.hpp"
 
 #include <random>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event_bytes.hpp"
 #include "host/fd.hpp"
-#include "host/proc_filter.hpp"
+#include "host/proc_connector.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // FactSources::cpuset over trees with either kind of control groups.
-#include "inventory/fact_sources.hpp"
+#include "inventory/facts.hpp"
 #include "recorded.hpp"
 
 #include <gtest/gtest.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "host/scheduler.hpp"
-#include "inventory/fact_sources.hpp"
-#include "inventory/lookup.hpp"
-#include "inventory/pid_stream.hpp"
-#include "inventory/process_sockets.hpp"
-#include "inventory/socket_table.hpp"
+#include "inventory/facts.hpp"
+#include "inventory/process_files.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/sockets.hpp"
 #include "recorded.hpp"
 
 #include <algorithm>
@@ -214,9 +213,9 @@ TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
 TEST(Live, ManyDescriptorsAreReadBitByBit) {
     const auto root = live();
     FactSources sources(root);
-    sources.listeners()->want({{1, 65535}});
     const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(::listen(server.get(), 1), 0); // at any port
+    sources.listeners()->want({{1, 65535}});
     std::vector<Fd> many;
     while (many.size() < 800)
         many.emplace_back(::fcntl(server.get(), F_DUPFD_CLOEXEC, 0));
@@ -233,24 +232,9 @@ TEST(Live, ManyDescriptorsAreReadBitByBit) {
         facts->go_on();
     EXPECT_GE(steps, 2U);
     EXPECT_LT(steps, 100U);
-    sources.listeners()->ask();
     EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     EXPECT_EQ(facts->listen_ports().size(), 1U);
     EXPECT_TRUE(facts->is_complete());
-}
-
-TEST(Live, WhetherItListensIsNotKnownBeforeTheFirstList) {
-    const auto root = live();
-    FactSources sources(root);
-    const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::listen(server.get(), 1), 0);
-    sources.listeners()->want({{1, 65535}});
-    const auto process = read_process(root, ::getpid(), &sources);
-    EXPECT_TRUE(process->facts->listen_ports().empty());
-    EXPECT_FALSE(process->facts->is_complete());
-    EXPECT_TRUE(process->facts->is_silent()) << "nothing is wrong with it";
-    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
-    EXPECT_EQ(read_process(root, ::getpid(), &sources)->facts->listen_ports().size(), 1U);
 }
 
 TEST(Live, KernelThreadsAreToldApart) {
@@ -326,7 +310,7 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     const auto root = live();
     const Listener tcp(AF_INET, SOCK_STREAM);
     const Listener udp(AF_INET, SOCK_DGRAM);
-    const auto table = read_socket_table(root, Wanted::listeners).value();
+    const auto table = read_socket_table(root, {.wanted = Wanted::listeners}).value();
     const auto inodes = socket_inodes(root, ::getpid()).value();
     const auto find = [&](Protocol protocol, std::uint16_t port) -> const LocalSocket* {
         for (const auto inode : inodes)
@@ -341,12 +325,9 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     EXPECT_NE(find(Protocol::udp, udp.port()), nullptr);
     FactSources sources(root);
     sources.listeners()->want({{1, 65535}});
-    sources.listeners()->ask();
     EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     const auto ports =
-        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value())
-            .value()
-            .ports;
+        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value()).value();
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }
@@ -364,7 +345,7 @@ TEST(Live, ConnectionIsFoundWithItsLocalAddress) {
     const host::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
     const host::Fd server(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    const auto table = read_socket_table(root, Wanted::all).value();
+    const auto table = read_socket_table(root, {}).value();
     struct stat status {};
     ASSERT_EQ(::fstat(server.get(), &status), 0);
     const auto* found = table.find(status.st_ino);

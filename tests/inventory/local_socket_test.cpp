@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/local_socket.hpp"
+#include "inventory/sockets.hpp"
 
 #include <array>
 #include <cstring>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/name_service.hpp"
-#include "inventory/user_names.hpp"
+#include "inventory/users.hpp"
 #include "recorded.hpp"
 #include "support/readable.hpp"
 #include "support/soon.hpp"

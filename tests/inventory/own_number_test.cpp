@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads by the number that a container's pid namespace has for them.
-#include "inventory/own_number.hpp"
+#include "inventory/process_files.hpp"
 #include "support/tree.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a program is the one that this machine has at its path: real processes, in mount namespaces of
 // their own and not, as the user that an attacker is.
-#include "inventory/program_file.hpp"
+#include "inventory/facts.hpp"
 #include "recorded.hpp"
 #include "support/nobody.hpp"
 

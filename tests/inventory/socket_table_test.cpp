@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../support/no_descriptors_left.hpp"
-#include "inventory/process_sockets.hpp"
-#include "inventory/socket_dump.hpp"
-#include "inventory/socket_table.hpp"
+#include "inventory/sockets.hpp"
 #include "recorded.hpp"
 
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
 #include <set>
 
 #include <arpa/inet.h>
@@ -16,6 +12,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +32,7 @@ const std::string listening = "0100007F:07E8 00000000:0000 0A";
 const std::string connected = "0100007F:07E8 0100007F:0001 01";
 const std::string closing = "0100007F:07E8 0100007F:0001 06";
 
-SocketDump::Step read_message(unsigned short type, unsigned short flags, bool& is_interrupted) {
+DumpStep read_message(unsigned short type, unsigned short flags, bool& is_interrupted) {
     alignas(nlmsghdr) std::array<unsigned char, 64> datagram{};
     const nlmsghdr head{.nlmsg_len = datagram.size(),
                         .nlmsg_type = type,
@@ -43,11 +40,11 @@ SocketDump::Step read_message(unsigned short type, unsigned short flags, bool& i
                         .nlmsg_seq = 1,
                         .nlmsg_pid = 0};
     std::memcpy(datagram.data(), &head, sizeof head);
-    return SocketDump::read(datagram, Protocol::tcp, is_interrupted, [](const LocalSocket&) {});
+    return read_dump(datagram, Protocol::tcp, is_interrupted, [](const LocalSocket&) {});
 }
 
 TEST(SocketDump, ListThatChangedWhileItWasReadIsNotTakenForWhole) {
-    using Step = SocketDump::Step;
+    using Step = DumpStep;
     bool is_interrupted = false;
     EXPECT_EQ(read_message(SOCK_DIAG_BY_FAMILY, NLM_F_MULTI, is_interrupted), Step::more);
     EXPECT_EQ(read_message(NLMSG_DONE, NLM_F_MULTI, is_interrupted), Step::end);
@@ -67,21 +64,22 @@ TEST(SocketTable, RecordedSocketsAreFoundByInode) {
                                     "00000000000000000000000000000000:0000 07",
                                     1642 + 65536));
     const auto root = open_root(tree);
-    const auto all = read_socket_table(root, Wanted::all).value();
-    EXPECT_EQ(all.size(), 3U) << "without the closing one, which serves nobody, and the one without owner";
+    const auto all = read_socket_table(root, {}).value();
+    EXPECT_EQ(all.sockets.size(), 3U)
+        << "without the closing one, which serves nobody, and the one without owner";
     ASSERT_NE(all.find(1642), nullptr);
     EXPECT_TRUE(all.find(1642)->listens());
     EXPECT_EQ(all.find(1643)->state, SocketState::established);
-    ASSERT_NE(all.find(1642 + 65536), nullptr) << "in the same chain";
+    ASSERT_NE(all.find(1642 + 65536), nullptr);
     EXPECT_EQ(all.find(1642 + 65536)->local.to_text(), "::1");
     EXPECT_EQ(all.find(1644), nullptr);
     EXPECT_EQ(all.find(0), nullptr);
     EXPECT_EQ(all.find(1642ULL << 32), nullptr);
-    EXPECT_EQ(read_socket_table(root, Wanted::listeners)->size(), 2U);
-    const auto cut = read_socket_table(root, Wanted::all, 1).value();
-    EXPECT_EQ(cut.size(), 1U);
-    EXPECT_TRUE(cut.is_truncated());
-    EXPECT_FALSE(all.is_truncated());
+    EXPECT_EQ(read_socket_table(root, {.wanted = Wanted::listeners})->sockets.size(), 2U);
+    const auto cut = read_socket_table(root, {.most = 1}).value();
+    EXPECT_EQ(cut.sockets.size(), 1U);
+    EXPECT_TRUE(cut.is_truncated);
+    EXPECT_FALSE(all.is_truncated);
     EXPECT_TRUE(shares_network_namespace(root, 1)) << "not known to be another";
     EXPECT_TRUE(socket_inodes(root, 1).value().empty());
 }
@@ -89,10 +87,11 @@ TEST(SocketTable, RecordedSocketsAreFoundByInode) {
 /// Many listening sockets on one port of the loopback, by SO_REUSEPORT.
 class ManySockets {
   public:
-    explicit ManySockets(unsigned count) {
+    explicit ManySockets(unsigned count, std::uint16_t port = 0) {
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
         socklen_t length = sizeof address;
         for (unsigned i = 0; i < count; ++i) {
             host::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -106,69 +105,65 @@ class ManySockets {
             inodes_.insert(status.st_ino);
             fds_.push_back(std::move(fd));
         }
+        port_ = ntohs(address.sin_port);
     }
     [[nodiscard]] const std::set<std::uint64_t>& inodes() const { return inodes_; }
+    [[nodiscard]] std::uint16_t port() const { return port_; }
 
   private:
     std::vector<host::Fd> fds_;
     std::set<std::uint64_t> inodes_;
+    std::uint16_t port_ = 0;
 };
 
-TEST(SocketTable, ManySocketsAreReadInSlicesAndNoneIsLost) {
+TEST(SocketTable, AThreadReadsItAndEndsWithTheReading) {
     const auto root = host::Root::open().value();
     const ManySockets sockets(900);
-    SocketTable table(root, Wanted::all);
-    unsigned slices = 1;
-    std::size_t before = 0;
-    while (!table.step([] { return true; })) {
-        ++slices;
-        EXPECT_LE(table.size() - before, 500U) << "a slice holds what one datagram does";
-        before = table.size();
-    }
-    ASSERT_FALSE(table.fault()) << table.fault()->to_string();
-    EXPECT_GT(slices, 4U);
+    SocketReading reading(root, {});
+    auto table = reading.take(std::chrono::seconds(60));
+    ASSERT_TRUE(table && *table);
     for (const auto inode : sockets.inodes())
-        EXPECT_NE(table.find(inode), nullptr) << inode;
+        EXPECT_NE((*table)->find(inode), nullptr) << inode;
     const auto own = socket_inodes(root, ::getpid()).value();
     EXPECT_TRUE(std::ranges::includes(own, sockets.inodes()));
-    EXPECT_TRUE(table.step([] { return true; })) << "finished stays finished";
+    for (int attempt = 0; attempt < 20; ++attempt)
+        const SocketReading left_off(root, {});
 }
 
-std::ptrdiff_t own_threads() {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
-                         std::filesystem::directory_iterator());
-}
-
-TEST(SocketTable, TheKernelIsAskedByAThreadThatEndsWithTheTable) {
-    const auto root = host::Root::open().value();
-    const ManySockets sockets(900);
-    const auto before = own_threads();
-    for (int attempt = 0; attempt < 20; ++attempt) {
-        SocketTable table(root, Wanted::all);
-        for (int step = 0; step < attempt % 4; ++step)
-            ASSERT_FALSE(table.step([] { return true; }));
-        EXPECT_LE(own_threads(), before + 1);
-    }
-    EXPECT_EQ(own_threads(), before);
-}
-
-TEST(SocketTable, MostIsKept) {
+TEST(SocketTable, MostIsKeptOfThePortsThatAreAskedFor) {
     const auto root = host::Root::open().value();
     const ManySockets sockets(300);
-    const auto table = read_socket_table(root, Wanted::listeners, 100).value();
-    EXPECT_EQ(table.size(), 100U);
-    EXPECT_TRUE(table.is_truncated());
+    const auto table = read_socket_table(root, {Wanted::listeners, 100, {{sockets.port(), sockets.port()}}});
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->sockets.size(), 100U);
+    EXPECT_TRUE(table->is_truncated);
+    for (const auto& socket : table->sockets)
+        EXPECT_TRUE(sockets.inodes().contains(socket.inode));
 }
 
-TEST(SocketTable, WithoutFreeDescriptorsTheTableIsFaultyAndNotEmpty) {
+TEST(SocketTable, WithoutFreeDescriptorsItIsAnError) {
     const auto root = host::Root::open().value();
     const NoDescriptorsLeft none;
-    SocketTable table(root, Wanted::all);
-    EXPECT_TRUE(table.step([] { return false; }));
-    EXPECT_TRUE(table.fault());
+    EXPECT_FALSE(read_socket_table(root, {}));
     const auto inodes = socket_inodes(root, ::getpid());
     ASSERT_FALSE(inodes);
     EXPECT_EQ(inodes.error().code, EMFILE);
+}
+
+TEST(Listeners, ListsPortsThatMatterAndReportsNewOnes) {
+    const auto root = host::Root::open().value();
+    const ManySockets sockets(2);
+    const std::vector<std::uint64_t> inodes(sockets.inodes().begin(), sockets.inodes().end());
+    Listeners listeners(root);
+    EXPECT_FALSE(listeners.is_awaited({})) << "no port matters";
+    listeners.want({{sockets.port(), sockets.port()}});
+    EXPECT_FALSE(listeners.is_awaited(std::chrono::seconds(60)));
+    ASSERT_TRUE(listeners.list());
+    EXPECT_EQ(ports_of(*listeners.list(), inodes), std::vector{sockets.port()});
+    const ManySockets more(1, sockets.port());
+    pollfd news{listeners.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&news, 1, 60'000), 1);
+    EXPECT_EQ(listeners.list()->sockets.size(), 3U);
 }
 
 } // namespace

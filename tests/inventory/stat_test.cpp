@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/cgroup.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/facts.hpp"
-#include "inventory/stat.hpp"
 
 #include <random>
 #include <string>

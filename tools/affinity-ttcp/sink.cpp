@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "host/fd.hpp"
-#include "host/privileges.hpp"
+#include "host/self.hpp"
 
 #include <algorithm>
 #include <cerrno>

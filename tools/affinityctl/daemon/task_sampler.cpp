@@ -2,7 +2,7 @@
 #include "affinityctl/daemon/task_sampler.hpp"
 
 #include "affinityctl/daemon/members.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 
 #include <algorithm>
 #include <utility>

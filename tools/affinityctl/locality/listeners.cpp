@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/listeners.hpp"
 
-#include "inventory/name_space.hpp"
-#include "inventory/process_sockets.hpp"
+#include "inventory/process_files.hpp"
+#include "inventory/sockets.hpp"
 
 #include <algorithm>
 #include <map>

@@ -4,7 +4,7 @@
 #include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/subjects.hpp"
 #include "base/text.hpp"
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "affinityctl/offline/subjects.hpp"
 
 #include "host/root.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/condition.hpp"
 

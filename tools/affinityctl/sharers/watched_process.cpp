@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/watched_process.hpp"
 
-#include "inventory/lookup.hpp"
+#include "inventory/process_files.hpp"
 #include "planner/condition.hpp"
 
 #include <utility>

@@ -9,7 +9,7 @@
 #include "affinityctl/views/table.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
-#include "inventory/pid_stream.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/process_scan.hpp"
 #include "machine/labels.hpp"
 #include "machine/reader.hpp"

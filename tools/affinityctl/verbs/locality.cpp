@@ -12,7 +12,7 @@
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "inventory/name_space.hpp"
+#include "inventory/process_files.hpp"
 #include "locality/arrivals.hpp"
 #include "locality/figures.hpp"
 #include "machine/reader.hpp"

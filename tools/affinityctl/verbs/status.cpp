@@ -143,7 +143,7 @@ std::string queue_rows(const json& status, bool out_of_place, const Page& page) 
 
 /// The cost of the traffic of each policy since its policies were loaded, and in the period before.
 std::string cost_rows(const json& status, const Page& page) {
-    Table table({"POLICY", "MODEL", "NICS", "GB", "CPU S/GB", "SOFTIRQ S/GB", "CPU S/GB BEFORE"});
+    Table table({"POLICY", "MODEL", "NICS", "GB", "CPU S/GB", "CPU S/GB BEFORE"});
     for (const auto& cost : list(status, "costs")) {
         std::string nics;
         for (const auto& nic : list(cost, "nics"))
@@ -152,7 +152,7 @@ std::string cost_rows(const json& status, const Page& page) {
         const auto before = member(cost, "before");
         table.add({text_of(cost, "policy"), text_of(cost, "model"), nics,
                    fmt::format("{:.3f}", cost.value("bytes", 0.0) / 1e9),
-                   figure(member(cost, "cpu_seconds_per_gb")), figure(member(cost, "softirq_seconds_per_gb")),
+                   figure(member(cost, "cpu_seconds_per_gb")),
                    before.is_null() ? "-"
                                     : figure(member(before, "cpu_seconds_per_gb")) + " (" +
                                           text_of(before, "model") + ")"});

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "base/error.hpp"
+#include "host/root.hpp"
+#include "inventory/task.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::inventory {
+
+/// What is used of a /proc/PID/stat or /proc/PID/task/TID/stat line; proc_pid_stat(5).
+struct StatLine {
+    int id = 0; ///< field 1: the process or thread
+    std::string_view
+        comm;           ///< field 2 without its parentheses, as the kernel escaped it; points into the text
+    char state = '?';   ///< field 3
+    int parent = 0;     ///< field 4: the parent's process id, 0 if none
+    int session = 0;    ///< field 6: getsid(2), 0 if it is not of this PID namespace
+    unsigned flags = 0; ///< field 9: PF_ bits
+    long threads = 0;   ///< field 20
+    std::uint64_t start_time = 0; ///< field 22, clock ticks since boot
+    /// It has ended and only waits to be collected ('Z') or is just leaving ('X'): it cannot be placed.
+    [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
+};
+
+/// The name may hold spaces and parentheses, so it reaches from the first '(' to the last ')'. No value: no
+/// such line.
+[[nodiscard]] std::optional<StatLine> parse_stat(std::string_view text);
+
+/// What such a line says of the time that a task took; clock ticks.
+struct StatTimes {
+    int parent = 0;                    ///< field 4
+    std::uint64_t user = 0;            ///< field 14
+    std::uint64_t system = 0;          ///< field 15
+    std::uint64_t children_user = 0;   ///< field 16: of children that were waited for
+    std::uint64_t children_system = 0; ///< field 17
+    std::uint64_t start_time = 0;      ///< field 22, since boot
+    std::optional<int> cpu; ///< field 39: where it runs or ran last; no value in a line that was cut
+};
+[[nodiscard]] std::optional<StatTimes> parse_stat_times(std::string_view text);
+
+/// The name as the task has it: the kernel writes a line end as "\n" and a backslash as "\\"
+/// (proc_task_name(), fs/proc/array.c).
+[[nodiscard]] std::string unescape_comm(std::string_view text);
+
+using StatBuffer = std::array<char, 2048>; ///< a line has at most 64 bytes of name and 52 numbers
+
+/// The line in `path` below `dir`, read into `buffer` (the line points into it). No value: the task is gone,
+/// or the text is no such line. An Error: the file is there and cannot be opened or read (EMFILE, EACCES).
+[[nodiscard]] Result<std::optional<StatLine>> read_stat(const host::Dir& dir, const std::string& path,
+                                                        StatBuffer& buffer);
+
+/// The present mask of a thread; empty if it cannot be read. On this machine it is what sched_getaffinity(2)
+/// answers, so without offline CPUs; in a recording it is Cpus_allowed_list.
+[[nodiscard]] CpuSet read_mask(const host::Root& root, int pid, int tid);
+
+/// A thread of `pid` from its line, with its present mask.
+[[nodiscard]] Thread make_thread(const host::Root& root, int pid, const StatLine& line);
+
+/// The path that says to which unit or container a process belongs, from the text of /proc/PID/cgroup: the
+/// unified hierarchy's if it is not the root there, else systemd's own hierarchy's (hosts with cgroup v1 or
+/// both), else "/". cgroups(7).
+[[nodiscard]] std::string cgroup_of(std::string_view text);
+
+/// The inode that identifies a process's namespace, namespaces(7). `process`: "self" or a number; `kind`:
+/// "net", "pid". 0: the process is gone, or may not be looked at.
+[[nodiscard]] std::uint64_t name_space(const host::Root& root, const std::string& process,
+                                       const std::string& kind);
+
+/// True if the process is the first one of a PID namespace below ours, to which others there are given when
+/// their parents end: NSpid of /proc/PID/status, pid_namespaces(7).
+[[nodiscard]] bool is_namespace_init(const host::Root& root, int pid);
+
+/// One thread of a process; no value: it is gone. An Error: it cannot be read (EMFILE), so nothing is known
+/// of it. On this machine `allowed` is what sched_getaffinity(2) answers, so without offline CPUs. In a
+/// recording it is Cpus_allowed_list.
+[[nodiscard]] Result<std::optional<Thread>> read_thread(const host::Root& root, int pid, int tid);
+
+/// All threads of a process, the main thread first; empty if the process is gone. In one go: not for the
+/// event loop, where a process may have thousands.
+[[nodiscard]] Result<std::vector<Thread>> read_threads(const host::Root& root, int pid);
+
+/// The present mask with offline CPUs (Cpus_allowed_list of /proc/PID/task/TID/status): what has to be put
+/// back later.
+[[nodiscard]] std::optional<CpuSet> read_allowed(const host::Root& root, int pid, int tid);
+
+/// True if the process, by its main thread's id, has a thread that runs. A main thread may end before the
+/// others, and when one of these runs another program, it takes over the main thread's number and start time.
+[[nodiscard]] bool lives_on(const host::Root& root, const TaskId& process);
+
+/// Parent of a process, 0 for none; no value if the process is gone.
+[[nodiscard]] std::optional<int> read_parent(const host::Root& root, int pid);
+
+/// Parent, grandparent, ... of a process whose parent is `parent`: at most 64, which also ends a loop in a
+/// recording.
+[[nodiscard]] std::vector<int> read_ancestors(const host::Root& root, int parent);
+
+/// The user who started a process, also where it runs with another one's rights (Uid of its status file, the
+/// first number); no value if it is gone.
+[[nodiscard]] std::optional<unsigned> read_real_user(const host::Root& root, int pid);
+
+/// The process that a thread belongs to (Tgid of its status file); no value if the thread is gone.
+[[nodiscard]] std::optional<int> read_process_id(const host::Root& root, int tid);
+
+/// The thread of a process that its own pid namespace, as a container has one, knows by the number `own`; no
+/// value: it has none, or ended meanwhile, or is one of very many. Threads are numbered in the order of their
+/// births here and there: it is looked for by halves, and among the latest 64 if numbers began anew since. Of
+/// a process with more than 1024 threads the first of these are looked at. Takes a millisecond at most.
+[[nodiscard]] std::optional<int> thread_by_own_number(const host::Root& root, int pid, int own);
+
+} // namespace affinityd::inventory

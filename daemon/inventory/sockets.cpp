@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/sockets.hpp"
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "host/blocked_signals.hpp"
+#include "host/fd.hpp"
+#include "host/netlink.hpp"
+#include "host/scheduler.hpp"
+#include "inventory/descriptors.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <tuple>
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace affinityd::inventory {
+
+namespace {
+
+constexpr unsigned tcp_established = 1; // include/net/tcp_states.h, the same numbers in both interfaces
+constexpr unsigned tcp_close = 7;
+constexpr unsigned tcp_listen = 10;
+
+SocketState state_of(Protocol protocol, unsigned number) {
+    if (number == tcp_established) return SocketState::established;
+    if (number == (protocol == Protocol::tcp ? tcp_listen : tcp_close)) return SocketState::listen;
+    return SocketState::other;
+}
+
+template <class Number>
+bool parse_hex(std::string_view text, Number& number) {
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+    return !text.empty() && status == std::errc{} && end == text.data() + text.size();
+}
+
+/// "0100007F:1F90": 32-bit words of the address in the machine's byte order, the port as a number.
+bool parse_endpoint(std::string_view text, IpAddress& address, std::uint16_t& port) {
+    const auto colon = text.find(':');
+    if (colon != 8 && colon != 32) return false;
+    std::array<std::uint8_t, 16> bytes{};
+    for (std::size_t i = 0; i < colon / 8; ++i) {
+        std::uint32_t word = 0;
+        if (!parse_hex(text.substr(i * 8, 8), word)) return false;
+        std::memcpy(bytes.data() + i * 4, &word, 4);
+    }
+    address = colon == 32 ? IpAddress{bytes} : IpAddress::from_ipv4({bytes[0], bytes[1], bytes[2], bytes[3]});
+    return parse_hex(text.substr(colon + 1), port);
+}
+
+using Take = std::function<void(const LocalSocket&)>;
+
+constexpr std::size_t table_file_limit = 64U << 20;
+constexpr std::size_t namespace_file_limit = 256U << 10;
+
+bool lives_in_this_namespace(const host::Root& root, const std::string& process) {
+    const auto own = root.proc().link("self/ns/net");
+    const auto theirs = root.proc().link(process + "/ns/net");
+    return !own || !theirs || *own == *theirs;
+}
+
+/// A socket of sock_diag(7) that was asked for the list of one protocol and address family.
+Result<host::NetlinkSocket> ask_kernel(const NetFile& list, Wanted wanted) {
+    auto socket = host::open_netlink(NETLINK_SOCK_DIAG);
+    if (!socket) return std::unexpected(socket.error());
+    auto message = host::make_request(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+    if (!message) return std::unexpected(message.error());
+    inet_diag_req_v2 request{};
+    request.sdiag_family = static_cast<__u8>(list.family);
+    request.sdiag_protocol = list.protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
+    // A UDP socket is "closed" without a peer and "established" with one.
+    request.idiag_states = 1U << (list.protocol == Protocol::tcp ? tcp_listen : tcp_close);
+    if (wanted == Wanted::all) request.idiag_states |= 1U << tcp_established;
+    int status = nlmsg_append(message->get(), &request, sizeof request, NLMSG_ALIGNTO);
+    if (status >= 0) status = nl_send_auto(socket->get(), message->get());
+    if (status < 0) return fail("cannot ask for the list of sockets");
+    return std::move(*socket);
+}
+
+/// The kernel's list of one protocol and address family, a datagram (some hundred sockets) at a time.
+Result<DumpStep> dump(const NetFile& list, Wanted wanted, const Take& take,
+                      const std::function<bool()>& is_over) {
+    auto socket = ask_kernel(list, wanted);
+    if (!socket) return std::unexpected(socket.error());
+    bool is_interrupted = false;
+    auto step = DumpStep::more;
+    while (step == DumpStep::more) {
+        if (is_over()) return fail("the reading is over", list.name, ECANCELED);
+        unsigned char* raw = nullptr;
+        sockaddr_nl sender{};
+        const int size = nl_recv(socket->get(), &sender, &raw, nullptr);
+        const std::unique_ptr<unsigned char, decltype(&std::free)> bytes(raw, &std::free);
+        if (size <= 0) return fail(std::string("cannot receive the list of sockets: ") + nl_geterror(size));
+        if (sender.nl_pid == 0) // only the kernel is believed
+            step = read_dump({raw, static_cast<std::size_t>(size)}, list.protocol, is_interrupted, take);
+    }
+    return step;
+}
+
+/// Adds one list to the table.
+Result<void> read_list(const host::Root& root, const NetFile& list, Wanted wanted, SocketTable& table,
+                       const Take& take, const std::function<bool()>& is_over) {
+    const auto before = table.sockets.size();
+    auto step = root.is_live() ? DumpStep::interrupted : DumpStep::refused;
+    for (int i = 0; step == DumpStep::interrupted; ++i) {
+        if (i == host::most_attempts)
+            return fail("the list of sockets changed in every attempt to read it", list.name, EAGAIN);
+        table.sockets.resize(before);
+        const auto done = dump(list, wanted, take, is_over);
+        if (!done) return std::unexpected(done.error());
+        step = *done;
+    }
+    if (step == DumpStep::end) return {};
+    table.sockets.resize(before);
+    const auto read = read_net_file(root, "", list, table_file_limit, take);
+    if (!read) return std::unexpected(read.error());
+    return {};
+}
+
+bool holds(const PortRanges& ports, std::uint16_t port) {
+    return std::ranges::any_of(
+        ports, [port](const auto& range) { return range.first <= port && port <= range.second; });
+}
+
+} // namespace
+
+std::optional<LocalSocket> parse_inet_diag(std::span<const std::byte> message, Protocol protocol) {
+    inet_diag_msg head{};
+    if (message.size() < sizeof head) return std::nullopt;
+    std::memcpy(&head, message.data(), sizeof head);
+    if (head.idiag_family != AF_INET && head.idiag_family != AF_INET6) return std::nullopt;
+    LocalSocket socket;
+    std::memcpy(socket.local.bytes.data(), head.id.idiag_src, socket.local.bytes.size());
+    if (head.idiag_family == AF_INET) {
+        const auto& bytes = socket.local.bytes;
+        socket.local = IpAddress::from_ipv4({bytes[0], bytes[1], bytes[2], bytes[3]});
+    }
+    socket.inode = head.idiag_inode;
+    socket.interface = head.id.idiag_if;
+    socket.user = head.idiag_uid;
+    socket.port = ntohs(head.id.idiag_sport);
+    socket.protocol = protocol;
+    socket.state = state_of(protocol, head.idiag_state);
+    return socket;
+}
+
+std::optional<LocalSocket> parse_net_line(std::string_view line, Protocol protocol) {
+    // sl: local remote state queues timer retransmits uid timeout inode ...
+    const auto words = split_words(line);
+    if (words.size() < 10 || !words[0].ends_with(':')) return std::nullopt;
+    LocalSocket socket;
+    IpAddress remote;
+    std::uint16_t remote_port = 0;
+    unsigned state = 0;
+    if (!parse_endpoint(words[1], socket.local, socket.port) ||
+        !parse_endpoint(words[2], remote, remote_port) || !parse_hex(words[3], state))
+        return std::nullopt;
+    const auto inode = parse_number<std::uint32_t>(words[9]);
+    const auto user = parse_number<std::uint32_t>(words[7]);
+    if (!inode || !user) return std::nullopt;
+    socket.inode = *inode;
+    socket.user = *user;
+    socket.protocol = protocol;
+    socket.state = state_of(protocol, state);
+    return socket;
+}
+
+constexpr std::array<NetFile, 4> net_files{{{"net/tcp", Protocol::tcp, AF_INET},
+                                            {"net/tcp6", Protocol::tcp, AF_INET6},
+                                            {"net/udp", Protocol::udp, AF_INET},
+                                            {"net/udp6", Protocol::udp, AF_INET6}}};
+
+Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
+                           std::size_t limit, const std::function<void(const LocalSocket&)>& take) {
+    const auto text = root.proc().read(folder + file.name, limit);
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return true;
+    std::string_view rest = **text;
+    while (!rest.empty()) {
+        const auto end = rest.find('\n');
+        if (end == std::string_view::npos && (*text)->size() == limit) break; // cut within this line
+        if (const auto socket = parse_net_line(rest.substr(0, end), file.protocol)) take(*socket);
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+    return (*text)->size() < limit;
+}
+
+DumpStep read_dump(std::span<unsigned char> datagram, Protocol protocol, bool& is_interrupted,
+                   const std::function<void(const LocalSocket&)>& take) {
+    int left = static_cast<int>(datagram.size());
+    for (auto* head = reinterpret_cast<nlmsghdr*>(datagram.data()); nlmsg_ok(head, left) != 0;
+         head = nlmsg_next(head, &left)) {
+        is_interrupted = is_interrupted || (head->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (head->nlmsg_type == NLMSG_ERROR) return DumpStep::refused;
+        if (head->nlmsg_type == NLMSG_DONE) return is_interrupted ? DumpStep::interrupted : DumpStep::end;
+        if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
+        const auto* data = static_cast<const std::byte*>(nlmsg_data(head));
+        const auto size = static_cast<std::size_t>(nlmsg_datalen(head));
+        if (const auto socket = parse_inet_diag({data, size}, protocol)) take(*socket);
+    }
+    return DumpStep::more;
+}
+
+const LocalSocket* SocketTable::find(std::uint64_t inode) const {
+    const auto at = std::ranges::lower_bound(sockets, inode, {}, &LocalSocket::inode);
+    return at != sockets.end() && at->inode == inode ? &*at : nullptr;
+}
+
+Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked,
+                                      const std::function<bool()>& is_over) {
+    SocketTable table;
+    const auto take = [&](const LocalSocket& socket) {
+        if (socket.inode == 0 || socket.state == SocketState::other) return;
+        if (asked.wanted == Wanted::listeners && !socket.listens()) return;
+        if (!asked.ports.empty() && !holds(asked.ports, socket.port)) return;
+        if (table.sockets.size() < asked.most)
+            table.sockets.push_back(socket);
+        else
+            table.is_truncated = true;
+    };
+    for (const auto& list : net_files) {
+        if (table.is_truncated) break;
+        if (auto read = read_list(root, list, asked.wanted, table, take, is_over); !read)
+            return std::unexpected(std::move(read.error()));
+    }
+    std::ranges::sort(table.sockets, {}, &LocalSocket::inode);
+    return table;
+}
+
+SocketReading::SocketReading(const host::Root& root, SocketQuestion asked) {
+    std::promise<Result<SocketTable>> promise;
+    table_ = promise.get_future();
+    const host::BlockedSignals blocked;
+    try {
+        thread_ = std::jthread([&root, asked = std::move(asked),
+                                promise = std::move(promise)](const std::stop_token& stop) mutable {
+            host::give_way();
+            promise.set_value(read_socket_table(root, asked, [&] { return stop.stop_requested(); }));
+        });
+    } catch (const std::system_error& error) {
+        std::promise<Result<SocketTable>> none;
+        none.set_value(fail("no thread is to be had", {}, error.code().value()));
+        table_ = none.get_future();
+    }
+}
+
+std::optional<Result<SocketTable>> SocketReading::take(std::chrono::microseconds patience) {
+    if (table_.wait_for(patience) != std::future_status::ready) return std::nullopt;
+    return table_.get();
+}
+
+struct Listeners::State {
+    explicit State(const host::Root& its_root)
+        : root(its_root), news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    void work(const std::stop_token& stop);
+
+    const host::Root& root;
+    const host::Fd news;
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    // Under the mutex:
+    PortRanges ports;
+    std::shared_ptr<const SocketTable> list; ///< null: none of these ports has come yet
+    std::optional<Error> fault;
+    std::jthread thread; ///< last, so that it ends before what it uses
+};
+
+/// Others may open so many sockets that a list takes seconds: the pause is no shorter than that.
+void Listeners::State::work(const std::stop_token& stop) {
+    using std::chrono::seconds;
+    host::give_way();
+    std::unique_lock lock(mutex);
+    while (changed.wait(lock, stop, [this] { return !ports.empty(); }) && !stop.stop_requested()) {
+        const auto now = ports;
+        lock.unlock();
+        const auto begun = thread_time();
+        auto found = read_socket_table(root, {Wanted::listeners, SocketTable::most_sockets, now},
+                                       [&] { return stop.stop_requested(); });
+        const auto used = thread_time() - begun;
+        lock.lock();
+        if (now != ports) continue;
+        bool has_new = false;
+        if (found) {
+            const auto inode = &LocalSocket::inode;
+            has_new = list && !std::ranges::includes(list->sockets, found->sockets, {}, inode, inode);
+            list = std::make_shared<const SocketTable>(std::move(*found));
+            fault.reset();
+        } else {
+            fault = found.error();
+        }
+        changed.notify_all();
+        const std::uint64_t one = 1;
+        if (has_new) std::ignore = ::write(news.get(), &one, sizeof one);
+        const auto pause = std::max<std::chrono::nanoseconds>(used, has_new ? seconds(5) : seconds(1));
+        changed.wait_for(lock, stop, pause, [&] { return now != ports; });
+    }
+}
+
+Listeners::Listeners(const host::Root& root) : state_(std::make_unique<State>(root)) {}
+Listeners::~Listeners() = default;
+
+void Listeners::want(PortRanges ports) {
+    const std::lock_guard lock(state_->mutex);
+    if (ports == state_->ports) return;
+    state_->ports = std::move(ports);
+    state_->list.reset();
+    state_->changed.notify_all();
+    if (state_->thread.joinable()) return;
+    const host::BlockedSignals blocked;
+    try {
+        state_->thread =
+            std::jthread([state = state_.get()](const std::stop_token& stop) { state->work(stop); });
+    } catch (const std::system_error& error) {
+        state_->fault = fail("no thread is to be had", {}, error.code().value()).error();
+    }
+}
+
+std::shared_ptr<const SocketTable> Listeners::list() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->ports.empty() ? std::make_shared<const SocketTable>() : state_->list;
+}
+
+bool Listeners::is_awaited(std::chrono::microseconds patience) {
+    std::unique_lock lock(state_->mutex);
+    const auto is_there = [this] { return state_->list || state_->fault || state_->ports.empty(); };
+    return !state_->changed.wait_for(lock, patience, is_there);
+}
+
+int Listeners::fd() const { return state_->news.get(); }
+
+void Listeners::take_news() {
+    std::uint64_t count = 0;
+    std::ignore = ::read(state_->news.get(), &count, sizeof count);
+}
+
+std::optional<Error> Listeners::fault() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->fault;
+}
+
+std::vector<std::uint16_t> ports_of(const SocketTable& table, const std::vector<std::uint64_t>& inodes) {
+    std::vector<std::uint16_t> ports;
+    for (const auto inode : inodes)
+        if (const auto* socket = table.find(inode)) ports.push_back(socket->port);
+    std::ranges::sort(ports);
+    const auto rest = std::ranges::unique(ports);
+    ports.erase(rest.begin(), rest.end());
+    return ports;
+}
+
+Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root,
+                                                          const std::string& process) {
+    std::vector<LocalSocket> listeners;
+    for (const auto& file : net_files) {
+        const auto read =
+            read_net_file(root, process + "/", file, namespace_file_limit, [&](const LocalSocket& socket) {
+                if (socket.listens()) listeners.push_back(socket);
+            });
+        if (!read) return std::unexpected(read.error());
+    }
+    return listeners;
+}
+
+bool shares_network_namespace(const host::Root& root, int pid) {
+    return lives_in_this_namespace(root, std::to_string(pid));
+}
+
+std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, const std::string& process,
+                                                const std::vector<std::uint64_t>& inodes) {
+    std::vector<std::uint16_t> ports;
+    if (lives_in_this_namespace(root, process)) return ports;
+    if (inodes.empty()) return ports;
+    for (const auto& socket : read_namespace_listeners(root, process).value_or(std::vector<LocalSocket>{}))
+        if (std::ranges::binary_search(inodes, socket.inode)) ports.push_back(socket.port);
+    std::ranges::sort(ports);
+    const auto rest = std::ranges::unique(ports);
+    ports.erase(rest.begin(), rest.end());
+    return ports;
+}
+
+Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid, std::size_t most) {
+    const auto process = root.proc().dir(std::to_string(pid));
+    auto walk =
+        process ? DescriptorWalk::open(*process) : Result<DescriptorWalk>(std::unexpected(process.error()));
+    if (!walk) {
+        if (host::means_absent(walk.error().code)) return std::vector<std::uint64_t>{};
+        return std::unexpected(walk.error());
+    }
+    if (const auto walked = walk->step(most); !walked) return std::unexpected(walked.error());
+    return walk->take_inodes();
+}
+
+} // namespace affinityd::inventory
