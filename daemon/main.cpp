@@ -7,10 +7,10 @@
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
-#include "host/self.hpp"
 #include "host/ownership.hpp"
-#include "host/scheduler.hpp"
 #include "host/root.hpp"
+#include "host/scheduler.hpp"
+#include "host/self.hpp"
 #include "options.hpp"
 #include "state/journal.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "base/text.hpp"
 #include "host/blocked_signals.hpp"
-#include "host/scheduler.hpp"
 #include "host/root.hpp"
+#include "host/scheduler.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/process_scan.hpp"
 
-#include "inventory/facts.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>

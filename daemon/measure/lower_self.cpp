@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/lower_self.hpp"
 
-#include "host/self.hpp"
 #include "host/scheduler.hpp"
+#include "host/self.hpp"
 
 #include <csignal>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/passive_cost.hpp"
 #include "accounting/measurement_report.hpp"
+#include "accounting/passive_cost.hpp"
 #include "status/status.hpp"
 
 #include <optional>

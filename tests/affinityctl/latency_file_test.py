@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan --latency FILE` and `explain --latency FILE` on a recorded machine: tasks go to the CPUs that the table has as closest, where that is
-another order than the topology's."""
+"""`plan --latency FILE` and `explain --latency FILE` on a recorded machine: tasks go to CPUs that the table has as one group, where these are
+others than the topology's."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ CLOSEST = {frozenset((1, 6)): 9.5, frozenset((2, 7)): 8.25}
 
 
 def ns(a, b):
-    """Socket to socket is nearer than within one, and two pairs are nearest."""
+    """Socket to socket is nearer than within one, so that the groups are pairs across them, of which two are nearest."""
     return CLOSEST.get(frozenset((a, b)), 60 if a // 4 != b // 4 else 90)
 
 
@@ -66,29 +66,34 @@ class LatencyFile(unittest.TestCase):
 
     def test_the_topology_decides_without_a_file(self):
         wanted, reasons = self.places()
-        self.assertEqual(["0", "1"], sorted(wanted.values()), reasons)
+        self.assertEqual(["0", "2"], sorted(wanted.values()), reasons)
         self.assertNotIn(" ns", " ".join(reasons))
 
-    def test_the_closest_pair_of_the_file_is_chosen(self):
+    def expect_a_group(self, wanted, reasons):
+        one, other = map(int, sorted(wanted.values()))
+        self.assertLessEqual(ns(one, other), 60, reasons)
+
+    def test_a_group_of_the_file_is_chosen(self):
         file = self.write("table.csv", table())
         wanted, reasons = self.places("--latency", file)
-        self.assertEqual(["2", "7"], sorted(wanted.values()), reasons)
-        self.assertIn("by measured latency, 8.2 ns", " ".join(reasons))
+        self.expect_a_group(wanted, reasons)
+        self.assertIn("by measured latency, ", " ".join(reasons))
         for pid, cpu in wanted.items():
             thread = self.explained(pid, "--latency", file)
             self.assertEqual(cpu, thread["wanted"])
-            self.assertIn("by measured latency, 8.2 ns", thread["reason"])
-        self.assertEqual(["0", "1"], sorted(self.explained(pid)["wanted"] for pid in wanted))
+            self.assertIn("by measured latency, ", thread["reason"])
+        self.assertEqual(["0", "2"], sorted(self.explained(pid)["wanted"] for pid in wanted))
 
     def test_what_the_policy_leaves_out_is_not_chosen(self):
         self.policy = self.write("pair.yaml", POLICY + "cpus: \"!2\"\n")
         wanted, reasons = self.places("--latency", self.write("table.csv", table()))
-        self.assertEqual(["1", "6"], sorted(wanted.values()), reasons)
+        self.expect_a_group(wanted, reasons)
+        self.assertNotIn("2", wanted.values())
 
     def test_json_of_the_experiment_is_read_like_csv(self):
         rows = [[ns(row, column) for column in range(row)] for row in range(CPUS)]
         file = self.write("table.json", json.dumps({"cpus": "0-7", "ns": rows}))
-        self.assertEqual(["2", "7"], sorted(self.places("--latency", file)[0].values()))
+        self.expect_a_group(*self.places("--latency", file))
 
     def test_a_file_that_is_no_table_is_named(self):
         for content, words in (("", "found nothing"), (",\n-1,\n", "line 2, column 1"), ("{", "object of latencies")):

@@ -405,6 +405,8 @@ class Steered(Net):
         options = [word for key, value in {"listen_addresses": "10.99.0.1", "port": "7001", "unix_socket_directories": data, "cluster_name": title, "fsync": "off"}.items()
                    for word in ("-c", f"{key}={value}")]
         server = self.spawn(*self.near.command(*mine, programs / "postgres", "-D", data, *options))
+        self.stack.callback(server.process.wait, 60)  # killed, it would leave shared memory behind
+        self.stack.callback(server.process.send_signal, signal.SIGINT)
         wait_for(lambda: "10.99.0.1:7001" in self.near.run("ss", "-Hltn"), "it listens")
         (self.bin / "one.sql").write_text("select 1;\n", encoding="ascii")
         for cpu in ("0", "1"):  # packets of a veth pair arrive where they are sent

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "host/scheduler.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
-#include "inventory/descriptors.hpp"
 #include "inventory/sockets.hpp"
 #include "recorded.hpp"
 

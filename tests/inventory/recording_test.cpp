@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/process_files.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 #include "recorded.hpp"
 
 #include <map>

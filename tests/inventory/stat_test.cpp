@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/process_files.hpp"
 #include "inventory/facts.hpp"
+#include "inventory/process_files.hpp"
 
 #include <random>
 #include <string>

@@ -20,7 +20,7 @@ LIBRARIES = {
     "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "enforcer/*", "events/*", "affinityctl/*"],
     "spdlog/": ["app/*", "events/*", "control/*", "main.cpp", "options.cpp"],
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
-    "nlohmann/": ["policy/*", "topology/latencies_json.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
+    "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "curses.h": ["affinityctl/*"],
     "bpf/": ["steer/*", "affinityctl/sharers/event_wakes.cpp"],
 }

@@ -106,18 +106,6 @@ double match_unwanted(const policy::PolicySet& set) {
     });
 }
 
-/// CPU time: others' work does not count.
-double milliseconds(const std::function<void()>& work) {
-    const auto now = [] {
-        timespec time{};
-        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-    };
-    const double begin = now();
-    work();
-    return now() - begin;
-}
-
 int run() {
     const auto set = test::policies(thousand_policies());
     machine::Machine machine{large(), {}, {}};

@@ -61,7 +61,7 @@ class JournalTest : public testing::Test {
     static void put(Journal& journal, const Subject& subject, const UndoRecord& record) {
         ASSERT_TRUE(journal.put(subject, record, &descent, 1000));
     }
-    [[nodiscard]] std::string good_file() const {
+    std::string good_file() const {
         std::filesystem::remove(path());
         auto journal = open();
         for (const auto& [subject, record] : kinds)
@@ -98,7 +98,9 @@ TEST_F(JournalTest, DropsTruncatedLinesOnly) {
     for (std::size_t size = 0; size < good.size(); ++size) {
         const auto journal = open(good.substr(0, size));
         const bool is_inside = good[size == 0 ? 0 : size - 1] != '\n' && size > header().size();
-        if (size >= header().size()) ASSERT_EQ(journal.damaged(), is_inside) << size;
+        if (size >= header().size()) {
+            ASSERT_EQ(journal.damaged(), is_inside) << size;
+        }
         expect_no_other_record(journal, "cut at " + std::to_string(size));
     }
 }

@@ -63,8 +63,9 @@ TEST(PolicyChanges, SayWhatWasPutBackAndWhatCouldNot) {
                                   "affinityctl status --failed");
     changes.put_back = {};
     changes.left = 1;
-    EXPECT_EQ(to_string(changes), "1 could not be put back: Operation not permitted; 1 left as somebody else "
-                                  "has set it; affinityctl status --failed");
+    EXPECT_EQ(to_string(changes),
+              "1 could not be put back: Operation not permitted; 1 left as another program "
+              "has set it; affinityctl status --failed");
 }
 
 TEST(Changes, NothingToDoSaysHowMuchWasLookedAt) {

@@ -2,8 +2,8 @@
 #include "affinityctl/locality/watch.hpp"
 
 #include "affinityctl/values/counted.hpp"
-#include "inventory/process_files.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/condition.hpp"
 

@@ -2,8 +2,8 @@
 #include "affinityctl/offline/still_machine.hpp"
 
 #include "base/counted.hpp"
-#include "inventory/process_files.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"
 #include "machine/reader.hpp"
 
