@@ -155,8 +155,13 @@ class Program:
         stack.callback(self.end)
 
     def end(self):
+        """Ends it and its children: a server's workers outlive a master that is killed."""
         if self.process.poll() is None:
+            workers = children(self.pid)
             self.process.kill()
+            for pid in workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
