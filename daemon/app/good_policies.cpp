@@ -123,7 +123,6 @@ Diagnostic GoodPolicies::last_of(const std::vector<Diagnostic>& errors) const {
 std::set<std::string, std::less<>> GoodPolicies::newcomers() const {
     std::set<std::string, std::less<>> names;
     for (const auto& policy : result_.set.policies) {
-        if (policy.exclusive == policy::Exclusive::no) continue;
         const auto kept = last_good_.find(policy.name).value_or(std::nullopt);
         const auto place = places_.documents.find(policy.at.file);
         if (!kept || place == places_.documents.end() || documents_[place->second].text != kept->text)

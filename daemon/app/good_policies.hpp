@@ -39,7 +39,7 @@ class GoodPolicies {
     [[nodiscard]] Result take();
 
   private:
-    /// Claiming policies that are not as they were when they were last in force.
+    /// Policies that are not as they were when they were last in force.
     [[nodiscard]] std::set<std::string, std::less<>> newcomers() const;
     void begin_excluding();
     void exclude(const policy::Diagnostic& fault);

@@ -233,7 +233,8 @@ class Checker {
         return "online are " + machine_.topology.online.to_list();
     }
 
-    /// Each claim against those before it: of two at odds the newcomer is refused, or else the later file.
+    /// Each claim against those before it, and against policies in force that would have no CPU left: of two at
+    /// odds the newcomer is refused, or else the later file.
     void check_claims() {
         std::vector<const Wanted*> claims;
         for (const auto& wanted : wanted_)
@@ -252,6 +253,9 @@ class Checker {
                         (taken.count() == 1 ? "it" : "them") + " too";
             else if ((claimed_ | cpus).contains(machine_.topology.online))
                 fault = "'exclusive' on every online CPU leaves none to all other programs";
+            else if (const auto* other = left_without(*policy, claimed_ | cpus); other != nullptr)
+                fault = cpus_text(cpus) + " cannot be exclusive: " + policy::in_quotes(other->name) +
+                        ", which is in force, has no other CPUs";
             if (fault.empty()) {
                 claimed_ |= cpus;
                 owners_.emplace_back(policy, cpus);
@@ -261,6 +265,17 @@ class Checker {
                 add(Severity::error, policy->at, 1, std::move(fault), "name some CPUs in 'cpus'");
             }
         }
+    }
+
+    /// The first policy in force that a newcomer's claim would leave without a CPU; nullptr: there is none.
+    [[nodiscard]] const Policy* left_without(const Policy& claimant, const CpuSet& claimed) const {
+        if (!here_.newcomers.contains(claimant.name)) return nullptr;
+        const auto found = std::ranges::find_if(wanted_, [&](const Wanted& other) {
+            return other.rule == 0 && other.policy->exclusive == policy::Exclusive::no &&
+                   !here_.newcomers.contains(other.policy->name) && claimed.contains(other.cpus) &&
+                   !claimed_.contains(other.cpus);
+        });
+        return found == wanted_.end() ? nullptr : found->policy;
     }
 
     /// What others want of claimed CPUs, wherever the claim stands: it is met first.

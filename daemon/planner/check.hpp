@@ -14,7 +14,7 @@ namespace affinityd::planner {
 
 /// More that is known where policies are checked.
 struct CheckedHere {
-    /// Policies that were not in force as they are now: of two claims at odds theirs is refused.
+    /// Policies that were not in force as they are now: of two at odds theirs is refused.
     std::set<std::string, std::less<>> newcomers = {};
     /// Policies whose processes use a library that counts CPUs again and again, with that library's name.
     std::map<std::string, std::string, std::less<>> counting = {};

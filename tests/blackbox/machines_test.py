@@ -179,6 +179,16 @@ class Claims(House):
         self.expect(claimer, "1")
         self.expect(second, "0")
 
+    def test_a_new_claim_does_not_take_the_last_cpu_of_a_policy_in_force(self):
+        web, second = self.program("web"), self.program("second")
+        daemon = self.daemon(web=policy("web", cpus="1", bind="set", settle=0))
+        self.expect(web, "1")
+        daemon.write("aa", self.own(policy("second", cpus="1", bind="set", exclusive=True, settle=0)))
+        wait_for(lambda: any("aa.yaml" in problem["subject"] for problem in daemon.status()["problems"]), lambda: daemon.status()["problems"])
+        self.assertTrue(daemon.policy("web")["active"])
+        self.at(web, "1")
+        self.at(second, self.everywhere)
+
 
 class Named(House):
     def test_an_exe_through_links(self):
