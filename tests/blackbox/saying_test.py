@@ -57,6 +57,23 @@ class Check(House):
             self.assertEqual(told, f"{name} has CPUAffinity=0 of its own, which this policy replaces" in affinityctl("check", file).out)
 
 
+class PlanOfAFile(House):
+    def plan(self, cpus, code):
+        file = self.bin / "claim.yaml"
+        file.write_text(document(**policy(self.name("none"), cpus=cpus, exclusive="always") | {"version": 1}), encoding="utf-8")
+        return affinityctl("--json", "plan", file, code=code).json, affinityctl("check", file, code=None).text
+
+    def test_it_has_the_errors_of_check(self):
+        plan, checked = self.plan(self.everywhere, 3)
+        self.assertEqual(["'exclusive' on every online CPU leaves none to all other programs"], [one["message"] for one in plan["problems"]])
+        self.assertIn(plan["problems"][0]["message"], checked)
+
+    def test_it_tells_what_is_kept_off(self):
+        program = self.program("bystander")
+        plan, _ = self.plan("1", 0)
+        self.assertEqual(["kept off CPU 1: exclusive of claim"], [one["reason"] for one in plan["actions"] if one.get("pid") == program.pid])
+
+
 class DryRun(Net):
     """It says what would be, and what is."""
 

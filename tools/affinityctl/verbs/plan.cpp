@@ -16,7 +16,9 @@
 #include "host/root.hpp"
 #include "machine/machine.hpp"
 #include "planner/balance.hpp"
+#include "planner/check.hpp"
 #include "policy/policy.hpp"
+#include "policy/reader.hpp"
 #include "status/json.hpp"
 #include "topology/reader.hpp"
 
@@ -25,6 +27,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -133,8 +136,16 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
     if (!read) return std::unexpected(read.error());
     auto& still = **read;
     json problems = json::array();
-    for (const auto& problem : still.placements().problems)
+    std::set<std::string> told; // of these policies
+    for (const auto& problem : still.placements().problems) {
+        told.insert(problem.policy);
         problems.push_back(affinityd::status::to_json(problem));
+    }
+    for (const auto& found : planner::check_on_machine(policies, still.machine(), {}))
+        if (const std::string name(affinityd::policy::policy_name(found.at.file));
+            found.severity == affinityd::policy::Severity::error && !told.contains(name))
+            problems.push_back(affinityd::status::to_json(planner::Problem{
+                name, fmt::format("line {}", found.at.line), found.message, "affinityctl check"}));
     auto outcome = outcome_of(still);
     auto notes = notes_of(still, outcome);
     const auto crowdings = planner::crowdings(still.placements(), still.assignments());
@@ -178,7 +189,8 @@ std::string plan_text(const json& plan, bool color) {
     for (const auto& action : plan.value("actions", json::array()))
         table.add({subject_text(action), text_of(action, "from"), text_of(action, "to"),
                    text_of(action, "reason")});
-    const bool is_all_known = plan.value("notes", json::array()).empty();
+    const bool is_all_known =
+        plan.value("notes", json::array()).empty() && plan.value("problems", json::array()).empty();
     const auto text = !table.empty() ? table.to_string(color)
                       : is_all_known ? "nothing to do: everything is where it should be\n"
                                      : std::string("nothing would change, as far as this is known\n");
@@ -247,7 +259,8 @@ int plan_files(const Globals& globals, const PlanOptions& options) {
     auto plan = plan_recording(preview->set, globals.root, std::move(*latencies));
     if (!plan) return complain(plan.error());
     const auto is_anothers = [&](const nlohmann::json& entry) {
-        return std::ranges::find(preview->names, entry.value("policy", "")) == preview->names.end();
+        const auto policy = entry.value("policy", ""); // "": a task that a policy keeps off its CPUs
+        return !policy.empty() && std::ranges::find(preview->names, policy) == preview->names.end();
     };
     for (const char* key :
          {"actions", "problems", "notes"}) { // what is installed already is not of interest here
