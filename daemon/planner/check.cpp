@@ -233,8 +233,8 @@ class Checker {
         return "online are " + machine_.topology.online.to_list();
     }
 
-    /// Each claim against those before it, and against policies in force that would have no CPU left: of two at
-    /// odds the newcomer is refused, or else the later file.
+    /// Each claim against those before it, and against policies in force that would have no CPU left: of two
+    /// at odds the newcomer is refused, or else the later file.
     void check_claims() {
         std::vector<const Wanted*> claims;
         for (const auto& wanted : wanted_)
