@@ -256,10 +256,31 @@ void Steering::weigh(Space& space, const Takers& takers) {
         taken.before = taken.now;
 }
 
+/// Other programs' listeners on the same ports, as the kernel prefers an exact address, and IPv4's own.
+/// `second`: a list was cut within its listeners, which come first.
+std::pair<std::set<steer::Address>, bool>
+Steering::others_on(int process, const std::set<std::uint16_t>& ports, const Groups& groups) const {
+    std::set<steer::Address> others;
+    bool is_cut = false;
+    for (const auto& file : inventory::net_files) {
+        if (file.protocol != inventory::Protocol::tcp) continue;
+        bool listens = true;
+        const auto take = [&](const inventory::LocalSocket& socket) {
+            const steer::Address at{socket.local, socket.port};
+            listens = socket.listens();
+            if (listens && ports.contains(socket.port) && !groups.contains(at)) others.insert(at);
+        };
+        const auto is_whole =
+            inventory::read_net_file(parts_.root, std::to_string(process) + "/", file, most_seen_file, take);
+        is_cut |= !is_whole || (!*is_whole && listens);
+    }
+    return {std::move(others), is_cut};
+}
+
 /// How connections to each address are to be handed out. `process`: one of the namespace.
 std::vector<steer::Service> Steering::services(int process, Space& space,
                                                const std::vector<steer::Listener>& listeners) {
-    std::map<steer::Address, std::vector<const steer::Listener*>> groups;
+    Groups groups;
     for (const auto& listener : listeners)
         groups[listener.at].push_back(&listener);
     std::set<std::uint16_t> ports;
@@ -306,21 +327,7 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
         }
         found.push_back(std::move(service));
     }
-    // Other programs' listeners on the same ports: the kernel prefers an exact address, and IPv4's own.
-    std::set<steer::Address> others;
-    bool is_cut = false; // a list within its listeners, which come first
-    for (const auto& file : inventory::net_files) {
-        if (file.protocol != inventory::Protocol::tcp) continue;
-        bool listens = true;
-        const auto take = [&](const inventory::LocalSocket& socket) {
-            const steer::Address at{socket.local, socket.port};
-            listens = socket.listens();
-            if (listens && ports.contains(socket.port) && !groups.contains(at)) others.insert(at);
-        };
-        const auto is_whole =
-            inventory::read_net_file(parts_.root, std::to_string(process) + "/", file, most_seen_file, take);
-        is_cut |= !is_whole || (!*is_whole && listens);
-    }
+    const auto [others, is_cut] = others_on(process, ports, groups);
     for (const auto& at : others)
         found.push_back({.at = at});
     for (auto& [at, dual] : duals)

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::app {
@@ -113,6 +114,9 @@ class Steering {
                 const Takers& takers, bool is_paused);
     [[nodiscard]] Seen judge(const steer::Listener& listener, const Takers& takers) const;
     void weigh(Space& space, const Takers& takers);
+    using Groups = std::map<steer::Address, std::vector<const steer::Listener*>>;
+    [[nodiscard]] std::pair<std::set<steer::Address>, bool>
+    others_on(int process, const std::set<std::uint16_t>& ports, const Groups& groups) const;
     std::vector<steer::Service> services(int process, Space& space,
                                          const std::vector<steer::Listener>& listeners);
     [[nodiscard]] bool spread_workers(const Space& space);

@@ -16,7 +16,7 @@ WEB = policy("web", cpus="1", bind="set", settle=0, description="the web")
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}[os.uname().machine]
 
 
-class Verbs(House):
+class InPlace(House):
     """A daemon and a program of three threads, which are in place."""
 
     def setUp(self):
@@ -37,6 +37,8 @@ class Verbs(House):
         for tid in self.tids[:count]:
             set_mask(tid, "0")
 
+
+class Verbs(InPlace):
     def test_apply(self):
         self.assertEqual("everything was in place already: 3 threads\n", self.say("apply"))
         self.displaced()
@@ -122,6 +124,23 @@ class Verbs(House):
         self.assertEqual("a pass has begun\n", self.say("apply", "--no-block"))
         self.expect_threads(self.web, "1")
 
+    def test_many_callers_at_once(self):
+        callers = [self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", verb, stdout=subprocess.PIPE, text=True)
+                   for verb in ("apply", "reload") * 10]
+        for caller in callers:
+            self.assertIn("everything was in place already: 3 threads", caller.process.communicate(timeout=60)[0])
+            self.assertEqual(0, caller.process.returncode)
+
+    def test_watch(self):
+        rows = wait_for(lambda: (lambda seen: len(seen) == 3 and seen)(self.running.ctl("watch", "--once", "--json", "--interval", "0.2").json), "three rows")
+        self.assertEqual({("1", False, "web")}, {(row["mask"], row["astray"], row["policy"]) for row in rows})
+        self.assertEqual(set(self.tids), {row["tid"] for row in rows})
+        self.assertIn("did you mean 'web'?", self.running.ctl("watch", "wep", "--once", code=1).text)
+
+
+class Measuring(InPlace):
+    PLAIN = True  # the program that measures is of the daemon's own build
+
     def test_measure(self):
         self.running.settings(measure={"duration": "1s"})
         self.running.ctl("reload")
@@ -143,13 +162,6 @@ class Verbs(House):
                 end()
                 self.assertIn(said, caller.process.communicate(timeout=60)[0])
                 self.assertEqual(code, caller.process.returncode)
-
-    def test_many_callers_at_once(self):
-        callers = [self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", verb, stdout=subprocess.PIPE, text=True)
-                   for verb in ("apply", "reload") * 10]
-        for caller in callers:
-            self.assertIn("everything was in place already: 3 threads", caller.process.communicate(timeout=60)[0])
-            self.assertEqual(0, caller.process.returncode)
 
     def test_a_progress_line_on_a_terminal_is_wiped(self):
         self.running.settings(measure={"duration": "1s"})
@@ -173,12 +185,6 @@ class Verbs(House):
         os.close(outer)
         self.assertEqual(0, process.process.wait(timeout=60))
         return text.decode()
-
-    def test_watch(self):
-        rows = wait_for(lambda: (lambda seen: len(seen) == 3 and seen)(self.running.ctl("watch", "--once", "--json", "--interval", "0.2").json), "three rows")
-        self.assertEqual({("1", False, "web")}, {(row["mask"], row["astray"], row["policy"]) for row in rows})
-        self.assertEqual(set(self.tids), {row["tid"] for row in rows})
-        self.assertIn("did you mean 'web'?", self.running.ctl("watch", "wep", "--once", code=1).text)
 
 
 class WithoutDaemon(House):

@@ -18,13 +18,13 @@ namespace inventory = affinityd::inventory;
 namespace {
 constexpr std::size_t most_processes = 64;
 /// Network namespace, protocol, address, interface, port.
-using Place =
+using ListenerPlace =
     std::tuple<std::uint64_t, inventory::Protocol, inventory::IpAddress, std::uint32_t, std::uint16_t>;
 } // namespace
 
 std::size_t listeners_at_one_port(const affinityd::host::Root& root, std::span<const int> pids) {
     std::map<std::uint64_t, std::vector<inventory::LocalSocket>> known; // by network namespace
-    std::map<Place, std::set<std::uint64_t>> listeners;
+    std::map<ListenerPlace, std::set<std::uint64_t>> listeners;
     for (const int pid : pids.first(std::min(pids.size(), most_processes))) {
         const auto process = std::to_string(pid);
         const auto space = affinityd::inventory::name_space(root, process, "net");

@@ -57,7 +57,7 @@ struct Counts {
     std::size_t errors = 0, warnings = 0, notes = 0;
 };
 
-Counts count(const Findings& findings) {
+Counts counts_of(const Findings& findings) {
     const auto of = [&](Severity severity) {
         return static_cast<std::size_t>(std::ranges::count(findings, severity, &Diagnostic::severity));
     };
@@ -78,7 +78,7 @@ std::string several(std::size_t number, const std::string& what) {
     return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
-std::size_t count_errors(const Findings& findings) { return count(findings).errors; }
+std::size_t count_errors(const Findings& findings) { return counts_of(findings).errors; }
 
 /// The document that `check --json` prints.
 std::string check_json(const policy::ReadResult& result, const Findings& findings,
@@ -101,7 +101,7 @@ std::string check_json(const policy::ReadResult& result, const Findings& finding
     nlohmann::json matched = nullptr;
     for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
         matched[result.set.policies[at].name] = matches->processes[at];
-    const auto counts = count(findings);
+    const auto counts = counts_of(findings);
     const nlohmann::json document{{"ok", counts.errors == 0},    {"errors", counts.errors},
                                   {"warnings", counts.warnings}, {"notes", counts.notes},
                                   {"policies", names},           {"overrides", overrides},
@@ -124,7 +124,7 @@ std::string check_text(const policy::ReadResult& result, const Findings& finding
         if (const auto number = matches->processes[at]; number > 0)
             text += result.set.policies[at].name + ": " + std::to_string(number) +
                     (number == 1 ? " process matches now\n" : " processes match now\n");
-    const auto counts = count(findings);
+    const auto counts = counts_of(findings);
     const auto policies = result.set.policies.size();
     return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
            several(counts.notes, "note") + "; " + std::to_string(policies) +
