@@ -105,6 +105,8 @@ void EventQueue::count_left(int pid, Left& left, Clock::time_point now) {
     budget_.charge(left.person, cost_of_event, now);
     if (++left.events == many_events && muted_.size() < most_muted)
         muted_.insert(std::ranges::lower_bound(muted_, pid), pid);
+    if (floods_.size() >= most_floods)
+        std::erase_if(floods_, [&](const auto& one) { return now - one.second.last > listed; });
     if (floods_.size() >= most_floods && !floods_.contains(left.person)) return;
     auto& flood = floods_[left.person];
     if (now - flood.last > listed) flood = {.begun = now};

@@ -52,6 +52,7 @@ bool Steering::wants_counts() const {
 
 void Steering::observe(const KnownProcess& process) {
     tasks_.observe(process);
+    space_of_.erase(process.id); // it may have got a namespace of its own before it executed the program
     if (!parts_.acts || !steers(parts_.current->policy(process.policy))) return;
     looks_ = distances.size();
     next_look_ = std::min(next_look_, Clock::now() + distances.front());
@@ -260,6 +261,7 @@ void Steering::weigh(Space& space, const Takers& takers) {
 /// `second`: a list was cut within its listeners, which come first.
 std::pair<std::set<steer::Address>, bool>
 Steering::others_on(int process, const std::set<std::uint16_t>& ports, const Groups& groups) const {
+    if (ports.empty()) return {};
     std::set<steer::Address> others;
     bool is_cut = false;
     for (const auto& file : inventory::net_files) {

@@ -185,7 +185,8 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
         return finish(name, {.state = in_place});
     }
     const auto* policy = find_cpuset_policy(parts_.current, unit.policy);
-    if (record && !is_ours && !unit.is_unconfirmed && policy->policy->drift != policy::Drift::enforce)
+    const bool is_enforced = policy != nullptr && policy->policy->drift == policy::Drift::enforce;
+    if (record && !is_ours && !unit.is_unconfirmed && !is_enforced)
         return finish(name, {.state = "another program has changed it"});
     set(name, *present, record);
 }
