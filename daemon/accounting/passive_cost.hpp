@@ -36,7 +36,7 @@ struct PastCost {
     std::string model; ///< "none", "irq", "process", "full"
 };
 
-/// What one interface carried during a policy's period.
+/// Bytes that one interface carried during a policy's period.
 struct NicBytes {
     std::string nic;
     double bytes = 0;

@@ -22,7 +22,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds old_enough{10}; ///< for what it used since its birth to say something
 
-/// What it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But who
+/// The share it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But who
 /// hardly runs may wait for long, too, behind a busy neighbor, and would use next to nothing all the same.
 Weight share(const inventory::SchedTime& used, nanoseconds time) {
     constexpr std::uint64_t most_sharers = 5;
@@ -79,7 +79,7 @@ class Weighing {
     }
 
   private:
-    /// What the threads of one process use that have no slots of their own, by distribution; and its main
+    /// The use of those threads of one process that have no slots of their own, by distribution; and its main
     /// thread, which goes by the same name.
     struct Sums {
         TaskId process;

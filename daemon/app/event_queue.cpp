@@ -148,11 +148,11 @@ void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_poi
         budget_.charge(person, cost_of_event, now);
         return later_.begin_series(event.pid, person, now);
     }
-    // Of a process under policy, other threads may go on: the handling of the event finds out.
+    // Other threads of a process under policy may go on: the handling of the event finds out.
     if (is_end(event) && !asked.is_known(event.pid)) later_.forget(event.pid);
     if (goes_on_leaving(event, now)) return;
     const auto found = entries_.find(event.pid);
-    // Of a process that no policy wants, threads are of no interest; it is read as a whole if it waits.
+    // Threads of a process that no policy wants are of no interest; it is read as a whole if it waits.
     if (kind != Kind::process && found == entries_.end() && !asked.is_known(event.pid)) return;
     auto* news =
         found != entries_.end() ? &found->second : find_or_add(event.pid, asked.person(event.pid), now);

@@ -25,7 +25,7 @@
 
 namespace affinityd::app {
 
-/// What became of a unit.
+/// The state of a unit.
 struct FenceResult {
     std::string state;           ///< "in place", or why not; "": nothing wants it
     bool is_changed = false;     ///< its CPUs are others than before

@@ -43,7 +43,7 @@ enum class Outcome : std::uint8_t {
 /// True for refusals that CPUs and cpusets which change may cause for a moment.
 [[nodiscard]] bool is_of_the_moment(Outcome outcome);
 
-/// What the errno of a write means: sched_setaffinity(2); kernel/irq/manage.c, kernel/irq/proc.c,
+/// The meaning of a write's errno: sched_setaffinity(2); kernel/irq/manage.c, kernel/irq/proc.c,
 /// arch/x86/kernel/apic/vector.c; net/core/net-sysfs.c, where nothing is managed and EPERM is a missing
 /// CAP_NET_ADMIN.
 [[nodiscard]] Outcome outcome_of(const machine::Subject& subject, int code);

@@ -171,7 +171,7 @@ Result<void> Executor::confirm(const Subject& subject, const UndoRecord& record,
 
 Result<void> Executor::take_back(const Subject& subject, const UndoPointer& before) {
     if (!before) return journal_.forget(subject);
-    // What an earlier change did is still in force and still has to be undone.
+    // The effect of an earlier change is still in force and still has to be undone.
     const auto done = journal_.put(subject, *before);
     return done ? Result<void>() : std::unexpected(done.error());
 }

@@ -22,7 +22,7 @@ class UnitProperties {
   public:
     virtual ~UnitProperties() = default;
 
-    /// What the unit is set to; the empty set if it is not set, so that it may use all CPUs. Also for a unit
+    /// The CPUs that the unit is set to; the empty set if it is not set, so that it may use all CPUs. Also for a unit
     /// that is not loaded. The error: an errno value, ETIMEDOUT if systemd does not answer in time, ENOTCONN
     /// if it cannot be reached, EINVAL for kinds of units without processes.
     using Read = std::move_only_function<void(std::expected<CpuSet, int>)>;

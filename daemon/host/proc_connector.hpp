@@ -68,7 +68,7 @@ class ProcSource {
         friend bool operator==(const Wanted&, const Wanted&) = default;
     };
 
-    /// What one call of drain() met.
+    /// The findings of one call of drain().
     struct Drained {
         std::size_t events = 0;
         bool lost = false; ///< the kernel dropped events since the last call (ENOBUFS): scan everything

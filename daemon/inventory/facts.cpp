@@ -38,7 +38,7 @@ struct File {
     [[nodiscard]] bool is_roots() const { return uid == 0 && (mode & (S_IWGRP | S_IWOTH)) == 0; }
 };
 
-/// What the kernel knows of a file already: with AT_STATX_DONT_SYNC no file system in user space is asked.
+/// Reads what the kernel knows of a file already: with AT_STATX_DONT_SYNC no file system in user space is asked.
 std::optional<File> look(int folder, const char* name, int flags) {
     struct statx status {};
     constexpr unsigned mount_id = 0x1000; // STATX_MNT_ID
@@ -62,7 +62,7 @@ class Files {
             else if (!top_)
                 note(opened.error().code);
     }
-    /// What kept from looking: no descriptor or memory was left. 0: nothing did.
+    /// The reason why nothing was read: no descriptor or memory was left. 0: nothing did.
     [[nodiscard]] int shortage() const { return shortage_; }
 
     /// `path` has no leading '/'. No value: there is none, or it cannot be known.

@@ -34,7 +34,7 @@ struct Program {
 [[nodiscard]] Result<bool> is_program_of_this_machine(const host::Root& root, const host::Dir& process,
                                                       const Program& program);
 
-/// What several processes' facts share: names of users and groups, who listens where, and cpusets. Owned
+/// Shared by the facts of several processes: names of users and groups, who listens where, and cpusets. Owned
 /// by the scanner; not for several threads.
 class FactSources {
   public:
@@ -49,12 +49,12 @@ class FactSources {
     [[nodiscard]] std::string group(unsigned gid);
     /// Under whose account this user's processes run: all subordinate ids of a user stand for one.
     [[nodiscard]] uid_t person(uid_t user) { return persons_.person(user); }
-    /// Whose account a process that has gone is: of no user, so that nobody's share is filled by those who
+    /// The account of a process that has gone: of no user, so that no user's share is filled by those who
     /// are gone before they are looked at.
     static constexpr uid_t gone = ~uid_t{0};
-    /// Whose rights a process has, or `gone`.
+    /// The user whose rights a process has, or `gone`.
     [[nodiscard]] uid_t owner(int pid);
-    /// Who started it, also where it has root's rights, or `gone`; takes longer.
+    /// The user who started it, also where it has root's rights, or `gone`; takes longer.
     [[nodiscard]] uid_t starter(int pid);
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
     /// before. nullptr: no thread asks.

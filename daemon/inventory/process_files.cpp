@@ -221,7 +221,7 @@ std::string task_or_process(const host::Root& root, int pid, int tid) {
     return task_folder(pid, tid);
 }
 
-/// What follows "\nKey:" in the status file of `path`, to the end of the line.
+/// The text after "\nKey:" in the status file of `path`, to the end of the line.
 std::optional<std::string> read_status(const host::Root& root, const std::string& path,
                                        std::string_view key) {
     const auto text = root.proc().read(path + "status", 64U << 10);

@@ -15,7 +15,7 @@
 
 namespace affinityd::inventory {
 
-/// What is used of a /proc/PID/stat or /proc/PID/task/TID/stat line; proc_pid_stat(5).
+/// The part that is used of a /proc/PID/stat or /proc/PID/task/TID/stat line; proc_pid_stat(5).
 struct StatLine {
     int id = 0; ///< field 1: the process or thread
     std::string_view
@@ -34,7 +34,7 @@ struct StatLine {
 /// such line.
 [[nodiscard]] std::optional<StatLine> parse_stat(std::string_view text);
 
-/// What such a line says of the time that a task took; clock ticks.
+/// The part of such a line about the time that a task took; clock ticks.
 struct StatTimes {
     int parent = 0;                    ///< field 4
     std::uint64_t user = 0;            ///< field 14

@@ -78,7 +78,7 @@ Weight load_of(const Slot& slot, const CpuLoad& load) {
     return load.of(slot.cpus).core / static_cast<Weight>(slot.cpus.count());
 }
 
-/// What a task adds to each core of a slot.
+/// The weight that a task adds to each core of a slot.
 Weight part_of(Weight weight, const Slot& slot, const CpuLoad& load) {
     std::set<unsigned> cores;
     for (const unsigned cpu : slot.cpus)

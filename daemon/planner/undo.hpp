@@ -15,8 +15,8 @@ struct UndoRecord {
     machine::Setting asked;    ///< what we asked for last
     machine::Setting granted;  ///< what the kernel made of it; equals `asked` until it was read back
     std::string policy;        ///< on whose behalf
-    /// What it was set to before the last change, if that was ours, too: a program may set again what it read
-    /// earlier. Until the change is confirmed also the original: the daemon may be killed in between.
+    /// The value it was set to before the last change, if that was ours, too: a program may set again what it
+    /// read earlier. Until the change is confirmed also the original: the daemon may be killed in between.
     std::optional<machine::Setting> before = std::nullopt;
     friend bool operator==(const UndoRecord&, const UndoRecord&) = default;
 };

@@ -87,8 +87,8 @@ Result<Journal> Journal::open(const std::string& path) {
     return journal;
 }
 
-/// What stands in the place of the file and cannot be read (a folder, a pipe, a link, a file that is too
-/// large) is put aside, so that the daemon can begin a new one.
+/// Puts aside what cannot be read in the file's place (a folder, a pipe, a link, a file that is too large),
+/// so that the daemon can begin a new one.
 Result<std::string> Journal::read(const std::string& path, bool& is_lost) {
     auto text = host::read_file(path, largest_journal, host::Links::refused);
     if (!text) {

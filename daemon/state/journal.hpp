@@ -91,7 +91,7 @@ class Journal final : public planner::UndoLookup {
     /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
     [[nodiscard]] Result<void> mended();
-    /// What was found amiss when the file was opened, or with its folder later, for a person; and last, as
+    /// Faults that were found when the file was opened, or with its folder later, for a person; and last, as
     /// long as that is so, why it is gone and cannot be written anew: until it can, nothing is written down.
     [[nodiscard]] std::vector<Error> faults() const;
     /// Writes the file anew if somebody has removed or cut it. False: out of time, there is more to do.

@@ -54,7 +54,7 @@ class LineWriter {
 /// anew is not in force any more. With its line end; "": the boot has no id.
 [[nodiscard]] std::string header();
 [[nodiscard]] bool is_header(std::string_view line);
-/// Of which boot a file is, by its first line.
+/// The boot that a file is of, by its first line.
 enum class FileBoot : std::uint8_t {
     ours,    ///< or empty
     damaged, ///< the line is, and does not prove that it is of another one

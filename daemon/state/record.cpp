@@ -128,7 +128,7 @@ std::shared_ptr<const Terms> parse_terms(const Subject& subject, std::span<const
                                                {unescaped(fields[5]), *session}});
 }
 
-/// Of the device's only interface the path says enough; of one of several, the index is part of the identity;
+/// The path says enough of the device's only interface; of one of several, the index is part of the identity;
 /// of a virtual one, which has no path, it is all of it.
 auto interface_of(const auto& queue) {
     const bool is_virtual = !queue.device.empty() && queue.device.find('/') == std::string::npos;

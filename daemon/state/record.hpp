@@ -22,13 +22,13 @@ struct Descent {
     }
 };
 
-/// What is the same in the records of thousands of tasks, kept once.
+/// Terms that are the same in the records of thousands of tasks, kept once.
 struct Terms {
     planner::UndoRecord undo;
     Descent descent; ///< of tasks only
 };
 
-/// What the record of a subject is good for.
+/// The use of a subject's record.
 enum class Standing : std::uint8_t {
     held, ///< in force: the original is to be restored
     kept, ///< the subject stays as it is on purpose (on_stop: keep), until a policy wants it again

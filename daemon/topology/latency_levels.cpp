@@ -66,7 +66,7 @@ class Clusters {
         const auto count = counts_[a * size_ + b];
         return count == 0 ? std::numeric_limits<double>::infinity() : sums_[a * size_ + b] / count;
     }
-    /// Of those that are equally near `preferred`, else the first. There must be another one.
+    /// If several are equally near: `preferred`, else the first. There must be another one.
     [[nodiscard]] std::size_t nearest(std::size_t a, std::optional<std::size_t> preferred) const {
         auto best = preferred;
         for (std::size_t b = 0; b < size_; ++b)

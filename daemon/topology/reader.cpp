@@ -304,7 +304,7 @@ std::uint64_t first_data_cache(const host::Root& root, unsigned cpu) {
     return 0;
 }
 
-/// What remains for hybrid processors under kernels that tell of neither: cores of one kind have equal
+/// The last resort for hybrid processors under kernels that tell of neither: cores of one kind have equal
 /// first-level caches.
 std::vector<Kind> by_caches(const host::Root& root, const Topology& topology) {
     if (!shares_unevenly(topology)) return {};

@@ -33,7 +33,7 @@ enum class Detail {
 /// CPUs that are online now: /sys/devices/system/cpu/online alone. No value: it cannot be read.
 [[nodiscard]] std::optional<CpuSet> read_online(const host::Root& root);
 
-/// What the CPUs call themselves, by the first of them: "Intel(R) Xeon(R) Gold 6444Y"; of arm64, which has no
+/// The name of the CPUs, by the first of them: "Intel(R) Xeon(R) Gold 6444Y"; of arm64, which has no
 /// names, "arm implementer 0x41 part 0xd0c". "": the machine does not say. Source: /proc/cpuinfo,
 /// arch/*/kernel/**/cpuinfo.c and proc.c.
 [[nodiscard]] std::string read_cpu_model(const host::Root& root);

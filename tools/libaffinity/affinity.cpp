@@ -44,8 +44,8 @@ bool is_slot_name(const char* text) {
     return size < sizeof(affinityd_join_request::slot) && ::strspn(text, good) == size;
 }
 
-/// What the thread has joined, for a daemon that does not know it: the next one. A forked child has the
-/// thread's memory, but has joined nothing.
+/// The slot that the thread has joined, for a daemon that does not know it: the next one. A forked child has
+/// the thread's memory, but has joined nothing.
 struct Joined {
     pid_t tid;
     char slot[sizeof(affinityd_join_request::slot)];

@@ -81,7 +81,7 @@ constexpr auto between_looks = std::chrono::milliseconds(10); ///< of who watche
 /// In that time; fewer: each is on its CPU only while the other one is not.
 constexpr std::uint64_t few_trips = 50;
 
-/// Whose turn it is, or that it is over. With the flag, the other one waits in vain and is to sleep.
+/// Tells whose turn it is, or that it is over. With the flag, the other one waits in vain and is to sleep.
 enum Turn : std::uint32_t { leaders, followers, nobodys, is_late = 4 };
 
 /// State that the two threads share; each member on a line of its own.
