@@ -37,8 +37,8 @@ class NicShares {
     /// An old count weighs half after this time.
     static constexpr std::chrono::seconds half_life{120};
 
-    /// The findings of a search. Nothing at all says nothing: a server without clients is still served as it was.
-    /// `now`: of any clock that only goes forward.
+    /// The findings of a search. Nothing at all says nothing: a server without clients is still served as it
+    /// was. `now`: of any clock that only goes forward.
     void add(const NicSockets& seen, std::chrono::seconds now);
     /// The NICs that serve it, ascending: those that have had a tenth of its sockets, as long as they have a
     /// thirtieth.

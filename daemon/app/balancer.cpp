@@ -22,8 +22,9 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds old_enough{10}; ///< for what it used since its birth to say something
 
-/// The share it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But who
-/// hardly runs may wait for long, too, behind a busy neighbor, and would use next to nothing all the same.
+/// The share it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But
+/// who hardly runs may wait for long, too, behind a busy neighbor, and would use next to nothing all the
+/// same.
 Weight share(const inventory::SchedTime& used, nanoseconds time) {
     constexpr std::uint64_t most_sharers = 5;
     const auto wanted = used.run_ns + std::min(used.wait_ns, used.run_ns * (most_sharers - 1));

@@ -37,9 +37,9 @@ class World {
     void update(machine::KnownLatencies latencies);
     /// BPF was refused, or not any more; that stays, too.
     void use_steering(bool can_steer);
-    /// The time that interrupts have really taken of the CPUs that they go to since the last time: the mean of both
-    /// counts. Who is not there weighs as before; a CPU that gets its first interrupt from us weighs one CPU
-    /// until the next time.
+    /// The time that interrupts have really taken of the CPUs that they go to since the last time: the mean
+    /// of both counts. Who is not there weighs as before; a CPU that gets its first interrupt from us weighs
+    /// one CPU until the next time.
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }

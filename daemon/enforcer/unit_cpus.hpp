@@ -22,9 +22,9 @@ class UnitProperties {
   public:
     virtual ~UnitProperties() = default;
 
-    /// The CPUs that the unit is set to; the empty set if it is not set, so that it may use all CPUs. Also for a unit
-    /// that is not loaded. The error: an errno value, ETIMEDOUT if systemd does not answer in time, ENOTCONN
-    /// if it cannot be reached, EINVAL for kinds of units without processes.
+    /// The CPUs that the unit is set to; the empty set if it is not set, so that it may use all CPUs. Also
+    /// for a unit that is not loaded. The error: an errno value, ETIMEDOUT if systemd does not answer in
+    /// time, ENOTCONN if it cannot be reached, EINVAL for kinds of units without processes.
     using Read = std::move_only_function<void(std::expected<CpuSet, int>)>;
     /// An errno value, 0 on success, ENOENT if there is no such unit. After ETIMEDOUT, ENOTCONN or ECONNRESET
     /// the unit may have been set or not.

@@ -38,7 +38,8 @@ struct File {
     [[nodiscard]] bool is_roots() const { return uid == 0 && (mode & (S_IWGRP | S_IWOTH)) == 0; }
 };
 
-/// Reads what the kernel knows of a file already: with AT_STATX_DONT_SYNC no file system in user space is asked.
+/// Reads what the kernel knows of a file already: with AT_STATX_DONT_SYNC no file system in user space is
+/// asked.
 std::optional<File> look(int folder, const char* name, int flags) {
     struct statx status {};
     constexpr unsigned mount_id = 0x1000; // STATX_MNT_ID

@@ -89,8 +89,8 @@ struct SocketTable {
 
 struct SocketQuestion {
     Wanted wanted = Wanted::all;
-    /// If there are more, the first are kept: TCP before UDP, IPv4 before IPv6, these in the order of the kernel's hash
-    /// table, which is a random sample.
+    /// If there are more, the first are kept: TCP before UDP, IPv4 before IPv6, these in the order of the
+    /// kernel's hash table, which is a random sample.
     std::size_t most = SocketTable::most_sockets;
     PortRanges ports{}; ///< none: all count
 };

@@ -26,7 +26,8 @@ struct KnownLatencies {
     std::int64_t time = 0; ///< when they were measured, seconds since 1970; 0: not known
 };
 
-/// The latencies that are kept, as it counts on this machine. `model`: of its CPUs, as topology::read_cpu_model() has it.
+/// The latencies that are kept, as it counts on this machine. `model`: of its CPUs, as
+/// topology::read_cpu_model() has it.
 [[nodiscard]] KnownLatencies latencies_here(const topology::Latencies& kept,
                                             const topology::Topology& topology, std::string_view model);
 

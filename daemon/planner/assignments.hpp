@@ -104,8 +104,8 @@ class Assignments {
     void leave(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
-    /// The CPU time that the task used in its slot of the distribution since it was last weighed, >= 0: it counts with the
-    /// mean of that and what it counted before; `one_cpu` until anything is known.
+    /// The CPU time that the task used in its slot of the distribution since it was last weighed, >= 0: it
+    /// counts with the mean of that and what it counted before; `one_cpu` until anything is known.
     void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
     /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
     void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
