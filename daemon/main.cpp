@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
-#include "app/manager.hpp"
+#include "app/daemon.hpp"
 #include "control/join_socket.hpp"
 #include "control/restart_job.hpp"
 #include "control/server.hpp"
@@ -43,7 +43,7 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 /// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
 /// programs do without it. Where nothing is changed, nobody need ask for it.
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
-                                                 app::Manager& manager, app::Log& log) {
+                                                 app::Daemon& manager, app::Log& log) {
     if (settings.dry_run) return nullptr;
     auto socket = control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
                                              manager.talking().joins);
@@ -72,8 +72,8 @@ int run(const Options& options, app::Log& log) {
 
     control::SystemBus bus, calls;
     enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
-    app::Manager manager({*root, std::move(*journal), *enforcer, unit_cpus, log, settings,
-                          [&options] { return read_settings_again(options); }});
+    app::Daemon manager({*root, std::move(*journal), *enforcer, unit_cpus, log, settings,
+                         [&options] { return read_settings_again(options); }});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log, control::is_being_restarted);
     if (!loop) return give_up(log, loop.error());

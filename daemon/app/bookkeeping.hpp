@@ -4,11 +4,11 @@
 #include "accounting/measurements.hpp"
 #include "accounting/nic_usage.hpp"
 #include "accounting/passive_cost.hpp"
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/local_reads.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 
 #include <functional>
 #include <map>

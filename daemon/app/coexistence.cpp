@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/coexistence.hpp"
 
-#include "app/notices.hpp"
+#include "app/log.hpp"
 
 #include <set>
 

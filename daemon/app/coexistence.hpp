@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/log.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "coexist/other_writers.hpp"
 #include "inventory/process_scan.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
 #include "app/tasks.hpp"
+#include "app/work.hpp"
 #include "base/error.hpp"
 #include "host/root.hpp"
 

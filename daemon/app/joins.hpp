@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
 #include "app/joined_tasks.hpp"
 #include "app/joining.hpp"
+#include "app/load.hpp"
 #include "app/log.hpp"
 #include "app/releases.hpp"
 #include "app/tasks.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "planner/joined.hpp"
 
 #include <optional>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "locality/nearness.hpp"
 #include "locality/read_counts.hpp"
 #include "state/history.hpp"

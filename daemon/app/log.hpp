@@ -9,12 +9,34 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace spdlog {
 class logger;
 }
+namespace affinityd::accounting {
+struct Notice;
+}
+namespace affinityd::coexist {
+struct Notice;
+}
+namespace affinityd::enforcer {
+struct Notice;
+}
+namespace affinityd::planner {
+struct Action;
+}
 
 namespace affinityd::app {
+
+/// Ids of journal messages that others may wait for; systemd/affinityd.catalog explains each. Never used for
+/// anything else, never changed. sd-id128(3).
+inline constexpr const char* regression_message = "0351fbf3fc2f456c924762b29166a20d";
+inline constexpr const char* faulty_files_message = "4dde7f4ecba547d792f16e4d7008f438";
+inline constexpr const char* reload_refused_message = "17dacfd614e24a56b85ee74a4f89c316";
+inline constexpr const char* placed_message = "1486246f9e3b46878ce46362b7aa3afa";
+inline constexpr const char* drift_message = "c2333adc8a7348d0a13ce58bdafdf35c";
+inline constexpr const char* history_damaged_message = "efd68412d3904fcd896cc8398f5dcb50";
 
 /// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its
 /// thousand different thread ids fill the journal: of a kind the first ten a minute of each user are shown
@@ -48,7 +70,7 @@ class Log {
     void report(const std::string& message);
     void debug(const std::string& message);
     [[nodiscard]] bool shows_debug() const; ///< otherwise nobody need put the message together
-    /// As info, and the journal gets it with an id of its own (message_ids.hpp).
+    /// As info, and the journal gets it with an id of its own (above).
     void tell(const char* message_id, const std::string& message, About about);
     /// A warning that the journal gets with an id of its own: never held back.
     void event(const char* message_id, const std::string& message);
@@ -79,5 +101,14 @@ class Log {
     std::unordered_map<std::string, std::uint64_t> texts_; ///< of messages without a kind: how often
     std::unordered_map<std::string, Kind> kinds_;          ///< names are ours: few
 };
+
+/// Logs what became of a change that a person should know of.
+void log_notices(Log& log, const std::vector<enforcer::Notice>& notices);
+
+void log_notices(Log& log, const std::vector<accounting::Notice>& notices);
+void log_notices(Log& log, const std::vector<coexist::Notice>& notices);
+
+/// Logs a change that was made, where debug messages are shown.
+void log_change(Log& log, const planner::Action& action);
 
 } // namespace affinityd::app

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/load.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
 #include "enforcer/enforcer.hpp"
 
 #include <string>

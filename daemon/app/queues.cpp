@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/queues.hpp"
 
-#include "app/notices.hpp"
+#include "app/log.hpp"
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
 #include "planner/shared_lines.hpp"
@@ -263,6 +263,16 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         if (out_of_time()) return false;
     }
     if (!nic_) queues_.end_round();
+    return true;
+}
+
+bool InterruptGlance::step(const OutOfTime& out_of_time) {
+    const auto& targets = world_->placements().queues;
+    while (world_ == queues_.current().world && version_ == world_->version() && next_ < targets.size()) {
+        has_found_ |= queues_.glance(targets[next_++]);
+        if (out_of_time()) return false;
+    }
+    if (has_found_) found_();
     return true;
 }
 

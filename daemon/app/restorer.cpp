@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/restorer.hpp"
 
-#include "app/notices.hpp"
+#include "app/log.hpp"
 #include "app/placed.hpp"
 
 #include <utility>

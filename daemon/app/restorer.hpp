@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
 #include "app/undo.hpp"
+#include "app/work.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/facts.hpp"
 #include "status/changes.hpp"

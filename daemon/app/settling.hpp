@@ -2,8 +2,8 @@
 #pragma once
 
 #include "app/later_looks.hpp"
+#include "app/load.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
 #include "inventory/facts.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/task_status.hpp"
 
-#include "app/nic_notes.hpp"
+#include "app/answers.hpp"
 #include "base/owned_text.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/process_files.hpp"

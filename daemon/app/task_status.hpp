@@ -2,9 +2,9 @@
 #pragma once
 
 #include "app/joined_tasks.hpp"
+#include "app/load.hpp"
 #include "app/memory_follower.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "host/root.hpp"
 #include "status/status.hpp"

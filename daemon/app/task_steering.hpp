@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/releases.hpp"
 #include "app/task_table.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "locality/read_counts.hpp"
 #include "planner/task_slot.hpp"
 #include "status/status.hpp"

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "app/event_queue.hpp"
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/reaper.hpp"
 #include "app/releases.hpp"
 #include "app/settling.hpp"
 #include "app/task_observer.hpp"
 #include "app/task_table.hpp"
 #include "app/thread_placer.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "inventory/facts.hpp"
 #include "inventory/process_scan.hpp"
 

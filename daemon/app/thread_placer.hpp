@@ -3,11 +3,11 @@
 
 #include "app/joined_tasks.hpp"
 #include "app/kernel_changes.hpp"
+#include "app/load.hpp"
 #include "app/placed.hpp"
 #include "app/releases.hpp"
 #include "app/task_table.hpp"
 #include "app/undo.hpp"
-#include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/assignments.hpp"
 #include "state/former_slots.hpp"

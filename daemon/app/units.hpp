@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/job.hpp"
+#include "app/load.hpp"
 #include "app/log.hpp"
 #include "app/releases.hpp"
-#include "app/world.hpp"
+#include "app/work.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/executor.hpp"
 #include "enforcer/unit_cpus.hpp"

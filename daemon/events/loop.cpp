@@ -2,7 +2,7 @@
 #include "events/loop.hpp"
 
 #include "app/group_members.hpp"
-#include "app/interrupt_glance.hpp"
+#include "app/queues.hpp"
 #include "base/counted.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
@@ -40,7 +40,7 @@ struct Watches {
 
 class EventLoop final : public Loop {
   public:
-    EventLoop(app::Manager& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
+    EventLoop(app::Daemon& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
         : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
           measuring_(event_.get(), manager.in_force().settings,
                      [this](const auto& run) { return manager_.measured(run); }) {}
@@ -75,7 +75,7 @@ class EventLoop final : public Loop {
     static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
     void handled();
 
-    app::Manager& manager_;
+    app::Daemon& manager_;
     app::Log& log_;
     LoopHandle event_;
     std::function<bool()> is_restarted_;
@@ -372,7 +372,7 @@ void Loop::block_signals() {
     ::signal(SIGCHLD, SIG_DFL);
 }
 
-Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log,
+Result<std::unique_ptr<Loop>> Loop::create(app::Daemon& manager, app::Log& log,
                                            std::function<bool()> is_restarted) {
     sd_event* raw = nullptr;
     const int status = sd_event_new(&raw);

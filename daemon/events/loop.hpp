@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/manager.hpp"
+#include "app/daemon.hpp"
 #include "base/error.hpp"
 #include "events/measurement.hpp"
 #include "events/sources.hpp"
@@ -17,7 +17,7 @@ class Loop {
   public:
     /// Both must outlive the loop. `is_restarted` is asked once, at SIGTERM: true leaves all masks in place
     /// for the next daemon.
-    static Result<std::unique_ptr<Loop>> create(app::Manager& manager, app::Log& log,
+    static Result<std::unique_ptr<Loop>> create(app::Daemon& manager, app::Log& log,
                                                 std::function<bool()> is_restarted);
     virtual ~Loop() = default;
     /// Keeps signals for the loop. The first thing in main: one that comes while the daemon starts must not

@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most:
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
-ProcSource::Wanted wanted_events(app::Manager& manager) {
+ProcSource::Wanted wanted_events(app::Daemon& manager) {
     ProcSource::Wanted wanted;
     wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
     const auto& matcher = manager.in_force().world->matcher();
@@ -35,7 +35,7 @@ ProcSource::Wanted wanted_events(app::Manager& manager) {
 
 } // namespace
 
-ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log)
+ProcessEvents::ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& log)
     : manager_(manager), asked_{.is_known =
                                     [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
                                 .person = [this](int pid) { return person(pid); }},
@@ -46,7 +46,7 @@ ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& l
                      .missed = [this] { manager_.events_lost(); },
                      .priority = ahead}) {}
 
-Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, app::Manager& manager,
+Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, app::Daemon& manager,
                                                             app::Log& log) {
     auto events = std::make_unique<ProcessEvents>(event, manager, log);
     events->rest_.add_to(event, ahead);

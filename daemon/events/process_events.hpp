@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/manager.hpp"
+#include "app/daemon.hpp"
 #include "events/sources.hpp"
 #include "events/subscription.hpp"
 #include "host/proc_connector.hpp"
@@ -20,9 +20,8 @@ class ProcessEvents {
   public:
     /// Where the kernel tells of no processes (said in the log), the periodic pass and later looks do all the
     /// work. An Error: the loop takes no source.
-    static Result<std::unique_ptr<ProcessEvents>> start(sd_event* event, app::Manager& manager,
-                                                        app::Log& log);
-    ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log);
+    static Result<std::unique_ptr<ProcessEvents>> start(sd_event* event, app::Daemon& manager, app::Log& log);
+    ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& log);
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
@@ -51,7 +50,7 @@ class ProcessEvents {
     void set_filter();
     [[nodiscard]] bool is_of_use() const;
 
-    app::Manager& manager_;
+    app::Daemon& manager_;
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
     app::EventQueue::Asked asked_;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/balancer.hpp"
+#include "app/answers.hpp"
+#include "app/balance.hpp"
 #include "app/bookkeeping.hpp"
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
 #include "app/followers.hpp"
 #include "app/joins.hpp"
-#include "app/latency_source.hpp"
-#include "app/loading.hpp"
-#include "app/pass_answers.hpp"
-#include "app/problems.hpp"
+#include "app/load.hpp"
+#include "app/pass.hpp"
 #include "app/queues.hpp"
 #include "app/steering.hpp"
 #include "app/tasks.hpp"
@@ -27,7 +26,7 @@ namespace affinityd::app {
 /// Wires the ways of tasks, queues, units and listeners together: it owns them, says in which order a pass
 /// uses them, and answers commands. The event loop calls it from one thread; it never waits, and long work is
 /// cut into steps.
-class Manager final : public Commands {
+class Daemon final : public Commands {
   public:
     /// References must outlive the manager.
     struct Parts {
@@ -40,7 +39,7 @@ class Manager final : public Commands {
         /// Reads what the settings' file says now; empty: it is not read again.
         ReadSettings reread_settings{};
     };
-    explicit Manager(Parts parts);
+    explicit Daemon(Parts parts);
 
     /// Loads policies and the machine. An Error: nothing can run. Files with errors are left out.
     Result<void> start();

@@ -1,0 +1,732 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/answers.hpp"
+
+#include "app/lineage.hpp"
+#include "app/silent_processes.hpp"
+#include "base/text.hpp"
+#include "host/self.hpp"
+#include "planner/balance.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using policy::Model;
+
+/// True if `full` has no interface to go by.
+bool acts_as_process(const World& world, std::size_t policy) {
+    const auto& resolved = world.placements().policies[policy];
+    return resolved.active && resolved.policy->model == Model::full && resolved.nics.empty();
+}
+
+constexpr const char* as_process = "affinity: full acts as process";
+
+struct Kept {
+    std::size_t processes = 0, lanes = 0;
+    int first = 0;
+};
+
+/// The processes of a policy whose cpuset has not all lanes, and how many lanes the first of them may use.
+std::map<std::size_t, Kept> kept_off_lanes(const World& world, const TaskTable& tasks) {
+    std::map<std::size_t, Kept> kept;
+    for (const auto& [pid, process] : tasks.processes()) {
+        const auto& resolved = world.placements().policies[process.policy];
+        if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
+        const auto usable = static_cast<std::size_t>(
+            std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
+                return lane.cpus.intersects(*process.cpuset.cpus);
+            }));
+        if (usable == resolved.all_lanes.size()) continue;
+        auto& of_policy = kept[process.policy];
+        if (of_policy.processes++ == 0 || pid < of_policy.first) {
+            of_policy.first = pid;
+            of_policy.lanes = usable;
+        }
+    }
+    return kept;
+}
+
+} // namespace
+
+std::string nic_note(const World& world, const KnownProcess& process) {
+    const auto& policy = world.policy(process.policy);
+    if (policy.model != Model::full && policy.model != Model::irq) return {};
+    std::string why;
+    if (process.is_elsewhere)
+        why = "it is in another network namespace: its NICs are not known";
+    else if (policy.nics_auto && process.nics.empty())
+        why = "no socket of it has named a NIC";
+    if (why.empty()) return {};
+    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
+    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
+}
+
+std::string nic_note(const World& world, std::size_t policy, std::size_t processes) {
+    const auto& names = world.policy(policy).nics;
+    const auto is_named = [&](const netdev::Nic& nic) {
+        return std::ranges::any_of(names, [&](const auto& pattern) {
+            return nic.is_called([&](std::string_view name) { return pattern.matches(name); });
+        });
+    };
+    if (!world.policy(policy).nics_auto && !names.empty() &&
+        std::ranges::none_of(world.machine().nics, is_named))
+        return "no interface here is named like its nics: see affinityctl check";
+    if (processes == 0 || !world.policy(policy).nics_auto || !acts_as_process(world, policy)) return {};
+    return fmt::format("no NIC is known to serve its processes: {}", as_process);
+}
+
+std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
+    std::map<std::size_t, std::vector<int>> elsewhere;
+    for (const auto& [pid, process] : tasks.processes())
+        if (process.is_elsewhere) elsewhere[process.policy].push_back(pid);
+    std::vector<planner::Problem> problems;
+    for (const auto& [policy, pids] : elsewhere) {
+        auto text = fmt::format("process {}{} in another network namespace: which NICs serve {} is not known",
+                                pids.front(),
+                                pids.size() == 1 ? " is" : fmt::format(" and {} more are", pids.size() - 1),
+                                pids.size() == 1 ? "it" : "them");
+        if (world.policy(policy).model == Model::full) text += std::string("; ") + as_process;
+        problems.push_back(
+            {world.policy(policy).name, "nics", std::move(text), "name the interfaces in nics"});
+    }
+    for (const auto& [policy, kept] : kept_off_lanes(world, tasks))
+        problems.push_back(
+            {world.policy(policy).name, "nics",
+             fmt::format("the cpuset of process {}{} has {} of the {} places for workers near the NIC",
+                         kept.first,
+                         kept.processes == 1 ? "" : fmt::format(" (and of {} more)", kept.processes - 1),
+                         kept.lanes, world.placements().policies[policy].all_lanes.size()),
+             "give the policy cpus that the unit's AllowedCPUs= has"});
+    return problems;
+}
+
+namespace {
+
+/// A unit whose name has no ending, which matches nothing; "": there is none.
+std::string unit_without_ending(const policy::Selector& selector) {
+    for (const auto& child : selector.children)
+        if (auto name = unit_without_ending(child); !name.empty()) return name;
+    if (selector.op != policy::Selector::Op::test ||
+        selector.condition.field != policy::Condition::Field::unit)
+        return {};
+    for (const auto& pattern : selector.condition.patterns)
+        if (pattern.is_literal() && pattern.text().find('.') == std::string::npos) return pattern.text();
+    return {};
+}
+
+} // namespace
+
+std::string match_note(const World& world, const TaskTable& tasks, const state::Journal& journal,
+                       std::size_t index) {
+    const auto& policy = world.policy(index);
+    if (policy.model == policy::Model::none || policy.model == policy::Model::irq) return {};
+    if (!world.has_seen(policy.name)) {
+        const auto unit = unit_without_ending(policy.match);
+        return unit.empty() ? "no process has matched it yet: see affinityctl check"
+                            : fmt::format("no process can match it: write unit: {}.service", unit);
+    }
+    std::size_t count = 0;
+    CpuSet own;
+    for (const auto& [pid, process] : tasks.processes()) {
+        if (process.policy != index) continue;
+        const auto record = journal.find(planner::TaskMask{process.id, pid, {}});
+        if (!record) continue;
+        const CpuSet possible =
+            process.cpuset.cpus.value_or(world.placements().online) & world.placements().online;
+        if (record->original.cpus().contains(possible)) continue;
+        own |= record->original.cpus();
+        ++count;
+    }
+    if (count == 0) return {};
+    return fmt::format(
+        "{} of its processes had CPUs of {} own before ({}: CPUAffinity= of a unit, or taskset), which "
+        "it replaces; prior: keep leaves them",
+        count, count == 1 ? "its" : "their", own.to_list());
+}
+
+bool is_idle(const World& world, const TaskTable& tasks, std::string_view policy) {
+    return std::ranges::none_of(tasks.processes(), [&](const auto& entry) {
+        return world.policy(entry.second.policy).name == policy;
+    });
+}
+
+std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& tasks) {
+    const auto& placements = world.placements();
+    if (placements.claims.empty()) return {};
+    std::set<std::string_view> in_use;
+    for (const auto& [pid, process] : tasks.processes())
+        in_use.insert(world.policy(process.policy).name);
+    std::vector<planner::Problem> problems;
+    for (const auto& claim : placements.claims) {
+        const auto& policy = *placements.find(claim.policy)->policy;
+        if (policy.model == policy::Model::irq || policy.exclusive != policy::Exclusive::always ||
+            in_use.contains(claim.policy))
+            continue;
+        const bool is_one = claim.cpus.count() == 1;
+        problems.push_back({claim.policy, "exclusive",
+                            fmt::format("CPU{} {} {} barred to all others, and no process is under this "
+                                        "policy now",
+                                        is_one ? "" : "s", claim.cpus.to_list(), is_one ? "is" : "are"),
+                            "start its application, or affinityctl release " + claim.policy});
+    }
+    return problems;
+}
+
+namespace {
+
+constexpr std::string_view prefix = "irq:";
+
+/// The interface that one of the vectors for which `is_meant` holds belongs to; null: none.
+template <class Predicate>
+const std::string* owner(const World& world, Predicate is_meant) {
+    for (const auto& [nic, vectors] : world.machine().vectors)
+        if (std::ranges::any_of(vectors, is_meant)) return &nic;
+    return nullptr;
+}
+
+std::string note(const std::string* nic) {
+    return nic == nullptr ? "belongs to no NIC, and no policy names it in irqs"
+                          : "an interrupt of " + *nic + ": no policy places it";
+}
+
+} // namespace
+
+std::optional<Result<std::string>> interrupt_note(const host::Root& root, const World& world,
+                                                  const std::string& subject) {
+    const auto& irqs = world.machine().irqs;
+    if (subject.starts_with(prefix)) {
+        const auto number = parse_number<unsigned>(subject.substr(prefix.size()));
+        if (!number) return fail("not the number of an interrupt", subject);
+        // One that was requested a moment ago is not in the table yet.
+        if (irqs.find(*number) == nullptr && !root.proc().exists("irq/" + std::to_string(*number)))
+            return fail("this interrupt does not exist", subject);
+        return note(owner(world, [&](const machine::Vector& vector) { return vector.irq == *number; }));
+    }
+    const bool is_label = std::ranges::any_of(irqs.irqs, [&](const irq::Irq& irq) {
+        return std::ranges::find(irq.actions, subject) != irq.actions.end();
+    });
+    if (!is_label) return std::nullopt;
+    return note(owner(world, [&](const machine::Vector& vector) { return vector.label == subject; }));
+}
+
+namespace {
+
+/// The number of queues that the first NIC under `full` has, where its workers are on more or fewer lanes;
+/// "": as many.
+std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
+    if (resolved.policy->model != policy::Model::full) return {};
+    for (const auto& lanes : resolved.nics) {
+        const auto* nic =
+            lanes.is_guess || lanes.nics.empty() ? nullptr : world.machine().nic(lanes.nics.front());
+        if (nic == nullptr) continue;
+        const auto queues =
+            std::ranges::count(nic->queues, machine::Direction::rx, &netdev::Queue::direction);
+        if (queues == 0 || static_cast<std::size_t>(queues) == lanes.lanes.size()) continue;
+        return fmt::format("{} has {} queue{} for {} worker{} (ethtool -L changes that)", nic->name, queues,
+                           queues == 1 ? "" : "s", lanes.lanes.size(), lanes.lanes.size() == 1 ? "" : "s");
+    }
+    return {};
+}
+
+/// That a policy does not do what it says, and why.
+std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
+                        const planner::ListenerPlan* plan) {
+    if (auto note = nic_note(world, policy, processes); !note.empty()) return note;
+    const auto& resolved = world.placements().policies[policy];
+    const auto& online = world.placements().online;
+    if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
+    if (planner::lacks_flow_tables(resolved, world.placements()))
+        return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
+               "kernel, "
+               "or none in this network namespace";
+    if (processes > 0)
+        if (auto note = queues_note(world, resolved); !note.empty()) return note;
+    if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
+        return {};
+    return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
+           ")";
+}
+
+/// All CPUs that a policy or one of its thread rules may use.
+CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
+    CpuSet cpus = resolved.allowed;
+    for (std::size_t i = 1; i < resolved.distributions.size(); ++i)
+        for (const auto& slot : resolved.distributions[i])
+            cpus |= slot.cpus;
+    return cpus;
+}
+
+} // namespace
+
+std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
+                                                const enforcer::Executor& executor, const Releases& releases,
+                                                const Steering& steering) {
+    std::vector<status::PolicyStatus> list;
+    for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
+        const auto& policy = world.policy(i);
+        const auto& resolved = world.placements().policies[i];
+        status::PolicyStatus value{.name = policy.name,
+                                   .description = policy.description,
+                                   .file = policy.at.file,
+                                   .model = policy.model,
+                                   .cpus = cpus_of(resolved),
+                                   .active = resolved.active,
+                                   .released = releases.policy(policy.name)};
+        for (const auto& lanes : resolved.nics) {
+            value.nics.insert(value.nics.end(), lanes.nics.begin(), lanes.nics.end());
+            auto& shown = value.lanes.emplace_back(status::LanesStatus{lanes.nics, lanes.spares, {}});
+            for (const auto& lane : lanes.lanes)
+                shown.cores.push_back(lane.cpus);
+        }
+        if (const auto held = holdings.find(policy.name); held != holdings.end()) value.held = held->second;
+        for (const auto& slot : policy.allow_join)
+            value.held.joined.slots.try_emplace(slot);
+        const auto& corrected = executor.corrected();
+        if (const auto found = corrected.find(policy.name); found != corrected.end())
+            value.held.drift_put_right = found->second;
+        const auto* plan = steering.plan_of(policy.name);
+        if (plan != nullptr) value.packets.steer = *plan;
+        value.note = policy_note(world, i, value.held.processes, plan);
+        list.push_back(std::move(value));
+    }
+    return list;
+}
+
+void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
+    for (const auto& [subject, refusal] : executor.refusals().entries())
+        into.refused.emplace_back(subject, to_string(refusal));
+    const auto& counts = executor.counts();
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
+        if (counts[i] > 0)
+            into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
+}
+
+std::vector<planner::Problem> event_problems(const EventQueue& events, std::chrono::seconds pass,
+                                             const host::Root& root) {
+    if (events.absence().empty()) return {};
+    // ECONNREFUSED: of another network namespace; EPERM: without the capability, or in a user namespace.
+    const bool is_elsewhere = events.absence().find("Connection refused") != std::string::npos;
+    const std::string remedy =
+        host::is_container(root)
+            ? "start the container with --privileged --network=host --pid=host (podman, docker)"
+            : fmt::format(
+                  "systemctl cat affinityd; remove {} from its drop-in; then systemctl daemon-reload; "
+                  "systemctl restart affinityd",
+                  is_elsewhere ? "PrivateNetwork=" : "PrivateUsers= or CapabilityBoundingSet=");
+    return {{{},
+             "process events",
+             fmt::format("new processes and threads are placed up to {} s late (services about 1 s), as the "
+                         "kernel sends none: {}",
+                         pass.count(), events.absence()),
+             remedy}};
+}
+
+std::vector<planner::Problem> right_problems(const enforcer::Executor& executor) {
+    std::vector<planner::Problem> list;
+    const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
+                                          [](const auto& entry) { return entry.second.outcome; });
+    if (count > 0)
+        list.push_back(
+            {{},
+             "rights",
+             fmt::format("{} of the changes now wanted {} not permitted", count, count == 1 ? "is" : "are"),
+             "tasks of other users need CAP_SYS_NICE; interrupts and queues need root, and a /proc and /sys "
+             "that can be written"});
+    return list;
+}
+
+void add_coexistence(const Coexistence& coexistence, status::Overview& into) {
+    for (const auto& writer : coexistence.other_writers())
+        into.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
+}
+
+namespace {
+
+std::string key_of(const planner::Problem& problem) {
+    std::string text = problem.policy + '\n' + problem.subject + '\n';
+    std::ranges::copy_if(problem.message, std::back_inserter(text),
+                         [](unsigned char byte) { return std::isdigit(byte) == 0; });
+    return text;
+}
+
+} // namespace
+
+std::vector<status::ProblemStatus> Problems::present() const {
+    const auto& world = *sources_.current.world;
+    std::vector<status::ProblemStatus> list;
+    const auto add = [&](const char* kind, std::vector<planner::Problem> problems) {
+        for (auto& problem : problems)
+            list.push_back({std::move(problem), kind, {}});
+    };
+    add("file", sources_.loading.problems());
+    add("policy", world.placements().problems);
+    add("nic", nic_problems(world, sources_.tasks.table()));
+    // Until the first pass is over, not all processes have been seen.
+    if (last_pass_ != Time{}) add("claim", idle_claims(world, sources_.tasks.table()));
+    for (const auto& fault : sources_.executor.journal().faults())
+        add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
+    add("process", silence_problems(sources_.tasks.sources().command_lines()));
+    if (const auto* listeners = sources_.tasks.sources().listeners()) {
+        if (const auto fault = listeners->fault())
+            add("listener", {{{}, "listen", "the list of listeners cannot be read: " + fault->to_string()}});
+        if (const auto known = listeners->list(); known && known->is_truncated)
+            add("listener",
+                {{{}, "listen", "more sockets listen on ports of policies than are read", "ss -ltunp"}});
+    }
+    add("events",
+        event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
+    add("rights", right_problems(sources_.executor));
+    add("unit", sources_.units.problems());
+    add("steering", sources_.steering.problems());
+    return list;
+}
+
+std::vector<status::ProblemStatus> Problems::list() {
+    const auto now = std::chrono::system_clock::now();
+    std::unordered_map<std::string, Time> still;
+    auto list = present();
+    for (auto& [problem, kind, since] : list) {
+        auto key = key_of(problem);
+        const auto known = since_.find(key);
+        since = known == since_.end() ? now : known->second;
+        still.emplace(std::move(key), since);
+    }
+    since_ = std::move(still);
+    std::ranges::stable_sort(list, std::ranges::greater{}, &status::ProblemStatus::since);
+    return list;
+}
+
+void Problems::end_pass() {
+    last_pass_ = std::chrono::system_clock::now();
+    (void)list();
+}
+
+void StatusJob::list_processes() {
+    pids_.emplace();
+    for (const auto& [pid, process] : parts_.tasks.processes())
+        pids_->push_back(pid);
+    std::ranges::sort(*pids_, std::greater{});
+    text_.begin_list("processes");
+}
+
+/// True: it has been told of. Between two slices it may have lost threads, or have ended.
+bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
+    const auto* process = parts_.tasks.find(pid);
+    if (!begun_) {
+        if (process == nullptr) return true;
+        const auto value = parts_.process(*process);
+        if (!value) return true;
+        begun_ = Begun{process->id, value->owner};
+        text_.begin_process(*value);
+    }
+    const bool is_there = process != nullptr && process->id == begun_->id;
+    for (auto at = is_there ? process->threads.count_below(begun_->next_tid) : 0;
+         is_there && at < process->threads.size(); ++at) {
+        const auto& thread = *(process->threads.begin() + static_cast<std::ptrdiff_t>(at));
+        if (const auto value = parts_.thread(thread, pid)) text_.add(*value, begun_->owner);
+        begun_->next_tid = thread.id.tid + 1;
+        if (at + 1 < process->threads.size() && out_of_time()) return false;
+    }
+    text_.end_process();
+    begun_.reset();
+    return true;
+}
+
+bool StatusJob::step(const OutOfTime& out_of_time) {
+    if (!pids_) list_processes();
+    while (!pids_->empty()) {
+        if (!add_process(pids_->back(), out_of_time)) return false;
+        pids_->pop_back();
+        if (out_of_time()) return false;
+    }
+    if (!targets_) {
+        targets_ = parts_.current.placements().queues;
+        text_.begin_list("queues");
+    }
+    while (next_queue_ < targets_->size()) {
+        text_.add(parts_.queue((*targets_)[next_queue_++]));
+        if (out_of_time()) return false;
+    }
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (!std::exchange(is_listed_, true)) return false;
+    answer_(parts_.complete(std::move(text_)));
+    return true;
+}
+
+PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer) : parts_(parts), answer_(std::move(answer)) {
+    text_.begin_list("actions");
+}
+
+bool PlanJob::step(const OutOfTime& out_of_time) {
+    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
+        answer_(fail("the policies were reloaded meanwhile: ask again"));
+        return true;
+    }
+    if (!pids_) {
+        auto pids = inventory::PidStream::open(parts_.root);
+        if (!pids) {
+            answer_(std::unexpected(pids.error()));
+            return true;
+        }
+        pids_ = std::move(*pids);
+    }
+    if (!step_tasks(out_of_time) || !step_queues(out_of_time)) return false;
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (!std::exchange(is_listed_, true)) return false;
+    const auto& placements = basis_.world().placements();
+    const auto crowdings = planner::crowdings(placements, basis_.assignments());
+    answer_(status::finish_plan(std::move(text_), placements.problems,
+                                crowdings.empty() ? nullptr : &crowdings.front()));
+    return true;
+}
+
+bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
+    while (true) {
+        if (!looking_) {
+            const auto pid = pids_->next().value_or(std::nullopt);
+            if (!pid) return true;
+            begin(*pid);
+        }
+        if (looking_) {
+            if (!plan(*looking_, out_of_time)) return false;
+            looking_.reset();
+        }
+        if (out_of_time()) return false;
+    }
+}
+
+void PlanJob::begin(int pid) {
+    auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
+    if (!scan || !*scan) return;
+    looking_ = Looking{std::move(**scan)};
+    if (!decide(*looking_)) looking_.reset();
+}
+
+/// Finds the policy that wants it, if that is known yet. False: it need not be looked at.
+bool PlanJob::decide(Looking& looking) {
+    const auto& scan = looking.scan;
+    const auto policy = parts_.tasks.match(scan);
+    if (scan.facts().is_unfinished()) return true;
+    if (!policy && !parts_.tasks.must_look_at(scan, scan.parent())) return false;
+    looking.policy = policy;
+    // The pass would drop what is known of another process, or of one that was under another policy.
+    const auto* known = parts_.tasks.table().find(scan.id().tid);
+    if (known == nullptr || (known->id == scan.id() && known->policy == policy)) return true;
+    basis_.assignments().leave(known->id);
+    for (const auto& thread : known->threads)
+        basis_.assignments().leave(thread.id);
+    return true;
+}
+
+bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
+    if (const auto& facts = looking.scan.shared_facts(); facts->is_unfinished()) {
+        while (facts->is_unfinished()) {
+            facts->go_on();
+            if (facts->is_unfinished() && out_of_time()) return false;
+        }
+        if (!decide(looking)) return true;
+    }
+    if (!looking.is_read) {
+        if (!looking.scan.step(out_of_time)) return false;
+        if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);
+        looking.is_read = true;
+    }
+    auto& tasks = parts_.tasks;
+    const auto id = looking.scan.id();
+    // Slices of events lie between those of this job.
+    const auto* known = tasks.table().find(id.tid);
+    if (known != nullptr && (known->id != id || known->policy != looking.policy)) known = nullptr;
+    static const std::vector<std::string> none;
+    auto view = view_of(id, looking.policy, known);
+    if (looking.policy && known == nullptr) view.nics = &none;
+    while (looking.next < looking.threads.size()) {
+        const auto index = looking.next++;
+        const auto& thread = looking.threads[index];
+        const bool is_whole = thread.allowed.contains(basis_.world().placements().online);
+        view.cpuset = is_whole ? nullptr : tasks.sources().cpuset(id.tid);
+        const int creator = thread.id == id ? looking.scan.parent() : id.tid;
+        const auto plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
+                                              basis_.assignments());
+        if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
+        if (out_of_time()) return false;
+    }
+    return true;
+}
+
+bool PlanJob::step_queues(const OutOfTime& out_of_time) {
+    // A copy: they may be worked out anew between two slices.
+    if (!targets_) targets_ = basis_.world().placements().queues;
+    while (next_queue_ < targets_->size()) {
+        const auto action = parts_.queues.plan((*targets_)[next_queue_++]);
+        if (action) text_.add(*action, OwnedText::no_owner);
+        if (out_of_time()) return false;
+    }
+    if (!unwanted_) unwanted_ = parts_.queues.unwanted();
+    while (!unwanted_->empty()) {
+        if (const auto action = parts_.queues.plan_restore(unwanted_->back()))
+            text_.add(*action, OwnedText::no_owner);
+        unwanted_->pop_back();
+        if (out_of_time()) return false;
+    }
+    return true;
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait{200};
+
+} // namespace
+
+ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
+    : parts_(parts), answer_(std::move(answer)) {
+    value_.pid = pid;
+}
+
+bool ExplainJob::step(const OutOfTime& out_of_time) {
+    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
+        answer_(fail("the policies were reloaded meanwhile: ask again"));
+        return true;
+    }
+    if (!scan_ && !begin()) {
+        answer_(fail("there is no such process", std::to_string(value_.pid)));
+        return true;
+    }
+    if (stage_ == Stage::consider && !consider(out_of_time)) return false;
+    if (stage_ == Stage::read) {
+        const auto done = read(out_of_time);
+        if (!done) answer_(std::unexpected(done.error()));
+        if (!done || !*done) return !done;
+    }
+    while (next_ < threads_.size()) {
+        explain(next_++);
+        if (out_of_time()) return false;
+    }
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (std::exchange(stage_, Stage::send) != Stage::send) return false;
+    answer_(status::finish(std::move(text_), value_));
+    return true;
+}
+
+bool ExplainJob::begin() {
+    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    if (!scan || !*scan) return false;
+    scan_ = std::move(**scan);
+    until_ = Clock::now() + longest_wait;
+    value_.comm = scan_->comm();
+    value_.owner = scan_->facts().uid();
+    if (const auto* known = parts_.tasks.table().find(value_.pid)) {
+        value_.nics = known->nics;
+        value_.nics_note = nic_note(basis_.world(), *known);
+    }
+    text_.begin_list("threads");
+    return true;
+}
+
+/// False: more of the process is to be read first.
+bool ExplainJob::consider(const OutOfTime& out_of_time) {
+    const auto facts = scan_->shared_facts();
+    static_cast<void>(facts->listen_ports());
+    while (facts->is_unfinished()) {
+        facts->go_on();
+        if (facts->is_unfinished() && out_of_time()) return false;
+    }
+    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
+    auto verdicts = basis_.world().matcher().explain(*facts, lineage);
+    if (facts->is_silent() && await_answer()) return false;
+    stage_ = Stage::read;
+    for (auto& verdict : verdicts) {
+        const auto& policy = basis_.world().policy(verdict.policy);
+        if (verdict.matched) policy_ = verdict.policy;
+        value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
+    }
+    if (policy_) value_.policy = basis_.world().policy(*policy_).name;
+    parts_.add_rest(scan_->id(), value_); // which depends on its policy
+    value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
+                      (policy_ && !parts_.tasks.match(*scan_));
+    return true;
+}
+
+/// On a busy machine the command line of a process comes later than the loop waits for it. True: the process
+/// is to be considered again.
+bool ExplainJob::await_answer() {
+    auto* lines = parts_.tasks.sources().command_lines();
+    if (lines == nullptr || Clock::now() >= until_) return false;
+    constexpr timespec patience{0, 100'000};
+    pollfd late{lines->fd(), POLLIN, 0}; // the loop takes the answer
+    ::ppoll(&late, 1, &patience, nullptr);
+    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    if (!scan || !*scan || (*scan)->id() != scan_->id()) return false; // it has ended
+    scan_ = std::move(**scan);
+    return true;
+}
+
+Result<bool> ExplainJob::read(const OutOfTime& out_of_time) {
+    if (!scan_->step(out_of_time)) return false;
+    auto threads = scan_->take_threads();
+    if (!threads) return std::unexpected(threads.error());
+    threads_ = std::move(*threads);
+    stage_ = Stage::explain;
+    return true;
+}
+
+/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.
+std::optional<policy::Position> ExplainJob::decided_by(std::size_t index,
+                                                       const planner::ThreadPlan& plan) const {
+    const auto& thread = threads_[index];
+    if (!policy_ || thread.is_immovable()) return std::nullopt;
+    const auto& policy = basis_.world().policy(*policy_);
+    // A lane or a group is the policy's even for a thread that a rule names.
+    if (plan.target) {
+        const auto rule = plan.target->distribution.rule;
+        return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
+    }
+    const auto rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index),
+                                       parts_.tasks.placer().joined(thread.id));
+    const bool is_the_rules =
+        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
+    return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
+}
+
+void ExplainJob::explain(std::size_t index) {
+    auto& tasks = parts_.tasks;
+    const auto& thread = threads_[index];
+    const auto* known = tasks.table().find(value_.pid);
+    if (known != nullptr && known->id != scan_->id()) known = nullptr;
+    const CpuSet* cpuset = tasks.sources().cpuset(value_.pid);
+    auto view = view_of(scan_->id(), policy_, known);
+    view.cpuset = cpuset;
+    const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
+    status::ThreadExplanation value{
+        .thread = thread,
+        .plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
+                                    basis_.assignments())};
+    if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
+    value.decided_by = decided_by(index, value.plan);
+    if (policy_) {
+        const auto& policy = basis_.world().policy(*policy_);
+        const auto* joined = tasks.placer().joined(thread.id);
+        value.rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index), joined);
+        if (planner::is_in_force(policy, joined)) value.joined = *joined;
+    }
+    if (value.plan.kept_off && !value_.released) value_.kept_off = value.plan.kept_off;
+    if (value.plan.target) value.reason = planner::reason_of(basis_.world().placements(), *value.plan.target);
+    if (cpuset != nullptr) value.cpuset = *cpuset;
+    if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
+        value.original = record->original;
+    text_.add(value, value_);
+}
+
+} // namespace affinityd::app
