@@ -38,7 +38,7 @@ enum class Type {
 };
 
 /// One key of the language. The table of these is the one place that says which keys exist: the reader, its
-/// messages, the JSON Schema and the tables of affinityd.policy(5) come from it or are tested against it.
+/// messages, the JSON Schema and the blocks of affinityd.policy(5) come from it or are tested against it.
 struct Key {
     Level level;
     std::string_view name;

@@ -140,6 +140,20 @@ class Manual(unittest.TestCase):
             self.complain_about([f"docs/affinityd.yaml.5: the key '{key}' is missing: add '.TP' and '.B {key}' in section {section}"
                                  for key in keys if f"\n.B {key}\n" not in "\n" + documented])
 
+    def test_every_recipe_passes_check(self):
+        """On a recorded machine of two sockets, where all of their CPUs are."""
+        examples = re.findall(r'^\.\\" example: (\S+)\n\.PP\n\.nf\n\.RS\n(.*?)\.RE', page("affinityd.policy.5"), re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(examples), 10)
+        with tempfile.TemporaryDirectory(prefix="affinityd-manual-") as folder:
+            machine = pathlib.Path(folder, "machine")
+            machine.mkdir()
+            subprocess.run(["tar", "-xzf", DOCS.parent / "tests/machines/foong/recording.tar.gz", "-C", machine], check=True)
+            for name, text in examples:
+                pathlib.Path(folder, name).write_text(text, encoding="utf-8")
+                done = subprocess.run([PROGRAMS["affinityctl"], "--root", str(machine), "check", str(pathlib.Path(folder, name))],
+                                      capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(0, done.returncode, f"{name}: {done.stdout}{done.stderr}")
+
     def test_newborns_are_explained(self):
         for name in ("affinityd.8", "affinityd.policy.5"):
             self.assertRegex(page(name).replace("\n", " "), r"(?i)no policy matches get the (mask that their parent had|parent's original mask)")
@@ -155,7 +169,7 @@ class Manual(unittest.TestCase):
                          missing_of_affinityctl(source, texts.__getitem__))
 
     def test_the_pages_are_clean(self):
-        """mandoc has no complaints. Long source lines are allowed: the tables of affinityd.policy(5) are compared with the code as they are."""
+        """mandoc has no complaints. Long source lines are allowed: the blocks of affinityd.policy(5) are compared with the code as they are."""
         for path in sorted(DOCS.glob("*.[1-8]")):
             with self.subTest(path.name):
                 done = subprocess.run(["mandoc", "-Tlint", str(path)], capture_output=True, text=True, timeout=60, check=False)
