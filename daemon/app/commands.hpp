@@ -28,9 +28,9 @@ enum class ReloadReason {
 };
 
 /// What can be asked of a running daemon, whatever carries the question. Long answers are JSON texts whose
-/// keys affinityctl(1) documents. Names, command lines, executables, ports and other findings about a process
-/// are owned by its user; who may change something, and how often somebody may ask, is for the caller to
-/// check.
+/// keys affinityctl-json(5) documents. Names, command lines, executables, ports and other findings about a
+/// process are owned by its user; who may change something, and how often somebody may ask, is for the caller
+/// to check.
 ///
 /// No command works for longer than a slice of the loop: what takes more goes on later and answers then.
 class Commands {

@@ -64,7 +64,7 @@ struct Changes {
 
 /// For a person: a line for each policy for which something was done.
 [[nodiscard]] std::string message_of(const Changes& changes);
-/// As a JSON text, as affinityctl(1) documents it.
+/// As a JSON text, as affinityctl-json(5) documents it.
 [[nodiscard]] std::string to_text(const Changes& changes);
 /// The same of what concerns no policy by name: a message alone.
 [[nodiscard]] std::string message_text(const std::string& message);

@@ -8,7 +8,7 @@
 
 namespace affinityd::status {
 
-// The forms that affinityctl(1) documents.
+// The forms that affinityctl-json(5) documents.
 
 /// Names of processes may be any bytes; what is not UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string dump(const nlohmann::json& value);

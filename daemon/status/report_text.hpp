@@ -10,7 +10,7 @@
 
 namespace affinityd::status {
 
-// Reports of accounting as JSON texts, as affinityctl(1) documents them.
+// Reports of accounting as JSON texts, as affinityctl-json(5) documents them.
 
 [[nodiscard]] std::string to_text(const accounting::CostReport& report);
 /// "null" before the first run.

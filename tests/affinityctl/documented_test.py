@@ -52,7 +52,7 @@ class Documented(unittest.TestCase):
         checked = 0
         for path in documents():
             for verb, word in commands(plain(path)):
-                if path.name == "affinityctl.1" and verb not in verbs:
+                if path.name.startswith("affinityctl") and verb not in verbs:
                     continue  # its own prose: "affinityctl speaks to"
                 checked += 1
                 self.assertIn(verb, verbs, f"{path.name}: affinityctl {verb}")

@@ -65,24 +65,21 @@ def verbs(ask, words=()):
     return found
 
 
-def missing_of_affinityctl(source, ask):
-    """What affinityctl(1) lacks, one line for each addition."""
-    everywhere = sections(source, ".SH").get("OPTIONS", "")
-    headings = sections(source, ".SS")
+def missing_of_affinityctl(sources, ask):
+    """Lacks of the pages {name: source} about affinityctl, one line for each addition. The options of the first page hold everywhere."""
+    pages = {name: (sections(source, ".SH").get("OPTIONS", ""), sections(source, ".SS")) for name, source in sources.items()}
+    first = next(iter(pages))
     lines = []
     for words, text in verbs(ask):
         verb = " ".join(words)
-        if not verb:
-            below, place = everywhere, "section OPTIONS"
-        else:
-            own = [heading for heading in headings if heading == verb or re.match(re.escape(verb) + r" [A-Z\[]", heading)]
-            if not own:
-                lines.append(f"docs/affinityctl.1: the verb '{verb}' is missing: add '.SS {verb}' with what it does and its options")
-                continue
-            below, place = everywhere + headings[own[0]], f"section '.SS {own[0]}'"
-        for option in sorted(options_of(text)):
-            if not names(below, option):
-                lines.append(f"docs/affinityctl.1: {option} is missing in {place}")
+        own = [(name, heading) for name, (_, headings) in pages.items() for heading in headings if heading == verb or re.match(re.escape(verb) + r" [A-Z\[]", heading)]
+        if verb and not own:
+            lines.append(f"docs/{first}: the verb '{verb}' is missing: add '.SS {verb}' with what it does and its options")
+            continue
+        name, heading = own[0] if verb else (first, None)
+        below = pages[first][0] + pages[name][0] + pages[name][1].get(heading, "")
+        place = f"section '.SS {heading}'" if verb else "section OPTIONS"
+        lines += [f"docs/{name}: {option} is missing in {place}" for option in sorted(options_of(text)) if not names(below, option)]
     return lines
 
 
@@ -92,7 +89,7 @@ class Manual(unittest.TestCase):
 
     def test_every_verb_and_option_of_affinityctl(self):
         self.assertGreaterEqual(len(verbs(lambda words: run_help("affinityctl", words))), 12, "the verbs were not found in --help")
-        self.complain_about(missing_of_affinityctl(page("affinityctl.1"), lambda words: run_help("affinityctl", words)))
+        self.complain_about(missing_of_affinityctl({name: page(name) for name in ("affinityctl.1", "affinityctl-measure.1")}, lambda words: run_help("affinityctl", words)))
 
     def test_every_option_of_the_other_programs(self):
         for program, name in (("affinityd", "affinityd.8"), ("affinity-ttcp", "affinity-ttcp.1")):
@@ -159,14 +156,15 @@ class Manual(unittest.TestCase):
             self.assertRegex(page(name).replace("\n", " "), r"(?i)no policy matches get the (mask that their parent had|parent's original mask)")
 
     def test_the_check_itself_finds_what_is_missing(self):
-        source = ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SS \"two [PATH]\"\n.TP\n.B --second\nAs --first.\n.SH END\n--first\n"
+        sources = {"affinityctl.1": ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SH END\n--first\n",
+                   "affinityctl-measure.1": ".SH VERBS\n.SS \"two [PATH]\"\n.TP\n.B --second\nAs --first.\n"}
         top = "Usage: affinityctl\n\nOptions:\n  -h,--json   x\n\nSubcommands:\n  one   a\n  two   b\n  three   c\n"
         texts = {(): top, ("one",): "Usage: affinityctl one\n  --first TEXT  x\n", ("two",): "Usage: affinityctl two\n  -s,--second  x\n  --first  x\n",
                  ("three",): "Usage: affinityctl three\n"}
         self.assertEqual(["docs/affinityctl.1: --first is missing in section '.SS one'",
-                          "docs/affinityctl.1: --first is missing in section '.SS two [PATH]'",
+                          "docs/affinityctl-measure.1: --first is missing in section '.SS two [PATH]'",
                           "docs/affinityctl.1: the verb 'three' is missing: add '.SS three' with what it does and its options"],
-                         missing_of_affinityctl(source, texts.__getitem__))
+                         missing_of_affinityctl(sources, texts.__getitem__))
 
     def test_the_pages_are_clean(self):
         """mandoc has no complaints. Long source lines are allowed: the blocks of affinityd.policy(5) are compared with the code as they are."""
@@ -183,14 +181,14 @@ class Manual(unittest.TestCase):
 
     def test_every_key_of_the_json_is_documented(self):
         """Keys of GetStatus, GetPlan, GetHistory and Explain, from the sources that write them."""
-        text = page("affinityctl.1")
+        text = page("affinityctl-json.5")
         keys = set()
         for name in ("json.cpp", "report_text.cpp", "answer_text.cpp"):
             code = (DOCS.parent / "daemon/status" / name).read_text(encoding="utf-8")
             for form in (r'\{"([a-z_]+)", ', r'(?:value|back\(\))\["([a-z_]+)"\] =', r'add_member\("([a-z_]+)"'):
                 keys.update(re.findall(form, code))
         self.assertGreater(len(keys), 60)
-        self.complain_about([f"docs/affinityctl.1: the JSON key '{key}' is missing" for key in sorted(keys)
+        self.complain_about([f"docs/affinityctl-json.5: the JSON key '{key}' is missing" for key in sorted(keys)
                              if not re.search(rf"(?<![a-z_]){key}(?![a-z_])", text)])
 
 

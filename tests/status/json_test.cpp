@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON forms that affinityctl(1) documents: programs of other people read them.
+// The JSON forms that affinityctl-json(5) documents: programs of other people read them.
 #include "status/json.hpp"
 
 #include <nlohmann/json.hpp>

@@ -17,7 +17,7 @@ namespace affinityctl {
 [[nodiscard]] std::string locality_svg(const LocalityReport& report,
                                        const affinityd::locality::Nearness& near);
 
-/// The document of `locality --json`, documented in affinityctl(1): figures, and all raw counts.
+/// The document of `locality --json`, documented in affinityctl-json(5): figures, and all raw counts.
 [[nodiscard]] nlohmann::json locality_json(const LocalityReport& report);
 
 /// "52%", "-" where there is nothing to be a part of.

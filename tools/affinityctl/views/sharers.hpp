@@ -14,7 +14,7 @@ namespace affinityctl {
 /// often on a logarithmic scale. Of many threads, those that share most.
 [[nodiscard]] std::string sharers_svg(const SharersReport& report);
 
-/// The document of `sharers --json`, documented in affinityctl(1).
+/// The document of `sharers --json`, documented in affinityctl-json(5).
 [[nodiscard]] nlohmann::json sharers_json(const SharersReport& report);
 
 /// "10.0 s of pairs (process 4711): 812,331 wake-ups among 9 threads"

@@ -24,7 +24,7 @@ struct CacheView {
 [[nodiscard]] std::vector<std::string> cache_sentences(const CacheView& view, const MeasuredOn& on);
 
 [[nodiscard]] std::string cache_text(const CacheView& view, const MeasuredOn& on, const Page& page);
-/// What affinityctl(1) documents for `measure cache --json`, and what the history keeps.
+/// The document of `measure cache --json`, in affinityctl-json(5), and what the history keeps.
 [[nodiscard]] nlohmann::json cache_json(const CacheView& view, const MeasuredOn& on);
 
 /// A curve for each place, one panel for each quantum, as an SVG document: how much longer a quantum takes,

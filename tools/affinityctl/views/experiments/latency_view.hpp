@@ -66,7 +66,7 @@ struct LatencyView {
 /// distances, the findings and what they mean.
 [[nodiscard]] std::string latency_svg(const LatencyView& view);
 
-/// The document of affinityctl(1) for `measure latency --json`: the figures with levels, findings and
+/// The document of affinityctl-json(5) for `measure latency --json`: the figures with levels, findings and
 /// meaning.
 [[nodiscard]] nlohmann::json latency_json(const LatencyView& view);
 

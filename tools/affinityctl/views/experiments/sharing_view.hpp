@@ -14,7 +14,7 @@ namespace affinityctl {
 [[nodiscard]] std::string sharing_text(const affinityd::experiments::SharingTimes& times,
                                        const affinityd::experiments::SharingReading& reading,
                                        const MeasuredOn& on, const Page& page);
-/// What affinityctl(1) documents for `measure sharing --json`, and what the history keeps.
+/// The document of `measure sharing --json`, in affinityctl-json(5), and what the history keeps.
 [[nodiscard]] nlohmann::json sharing_json(const affinityd::experiments::SharingTimes& times,
                                           const affinityd::experiments::SharingReading& reading,
                                           const MeasuredOn& on);

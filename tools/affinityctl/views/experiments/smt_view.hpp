@@ -23,7 +23,7 @@ struct SmtView {
 };
 
 [[nodiscard]] std::string smt_text(const SmtView& view, const MeasuredOn& on, const Page& page);
-/// What affinityctl(1) documents for `measure smt --json`, and what the history keeps.
+/// The document of `measure smt --json`, in affinityctl-json(5), and what the history keeps.
 [[nodiscard]] nlohmann::json smt_json(const SmtView& view, const MeasuredOn& on);
 [[nodiscard]] std::string smt_svg(const SmtView& view, const MeasuredOn& on);
 
