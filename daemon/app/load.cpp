@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/load.hpp"
 
-#include "app/log.hpp"
 #include "base/text.hpp"
+#include "host/file.hpp"
 #include "host/ownership.hpp"
 #include "planner/check.hpp"
 #include "policy/folders.hpp"
@@ -11,14 +11,74 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
-#include <unordered_map>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace affinityd::app {
+
+namespace {
+
+using policy::Diagnostic;
+using status::FileFault;
+
+constexpr std::string_view ending = ".yaml";
+
+bool is_error(const Diagnostic& diagnostic) { return diagnostic.severity == policy::Severity::error; }
+
+/// file:line:column, or the file where the fault is none of a line.
+std::string place_of(const policy::Position& at) {
+    return at.line == 0 ? at.file : fmt::format("{}:{}:{}", at.file, at.line, at.column);
+}
+
+/// What is in force in its place, as a sentence without its end.
+std::string in_its_place(const FileFault& fault) {
+    if (fault.policy.empty()) return fault.note;
+    if (!fault.in_force.empty()) return "its last good version stays in force: " + fault.in_force;
+    return fault.note.empty() ? "left out" : "left out (" + fault.note + ")";
+}
+
+std::string number_of(std::size_t files) {
+    return files == 1 ? "1 file has errors" : fmt::format("{} files have errors", files);
+}
+
+/// The subject of the error is file:line:column, or the file or folder at fault.
+FileFault fault_of_settings(const std::string& file, const Error& error) {
+    FileFault fault;
+    fault.at.file = file;
+    fault.shown = fault.message = error.to_string();
+    fault.note = "the settings in force stay";
+    const std::string_view place = error.subject;
+    if (!place.starts_with(file + ":")) return fault;
+    const auto numbers = place.substr(file.size() + 1);
+    fault.at.line = parse_number<unsigned>(numbers.substr(0, numbers.find(':'))).value_or(0);
+    fault.at.column = parse_number<unsigned>(numbers.substr(numbers.find(':') + 1)).value_or(0);
+    fault.message = error.message;
+    return fault;
+}
+
+/// Of the folders and the policy files in them, links followed; missing ones have none.
+FileStamps stamps_of(const std::vector<std::string>& folders) {
+    FileStamps stamps;
+    const auto add = [&](const std::string& path) {
+        struct stat status {};
+        if (::stat(path.c_str(), &status) != 0) return;
+        auto& stamp = stamps[path] = {status.st_dev, status.st_ino};
+        if (S_ISDIR(status.st_mode)) return;
+        stamp[2] = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
+                   static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+        stamp[3] = static_cast<std::uint64_t>(status.st_size);
+    };
+    std::ranges::for_each(folders, add);
+    if (const auto paths = policy::list_folders(folders)) std::ranges::for_each(*paths, add);
+    return stamps;
+}
+
+} // namespace
 
 World::World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage)
     : policies_(std::move(policies)), machine_(std::move(machine)), usage_(std::move(usage)),
@@ -127,348 +187,268 @@ void World::take_over(const World& before) {
         kept_.erase(policy.name);
 }
 
-namespace {
-
-using policy::Diagnostic;
-using policy::Severity;
-
-bool is_error(const Diagnostic& diagnostic) { return diagnostic.severity == Severity::error; }
-
-std::vector<Diagnostic> errors_of(const std::vector<Diagnostic>& diagnostics) {
-    std::vector<Diagnostic> errors;
-    std::ranges::copy_if(diagnostics, std::back_inserter(errors), is_error);
-    return errors;
+std::string LastGood::path_of(std::string_view name) const {
+    return fmt::format("{}/{}{}", folder_, name, ending);
 }
 
-} // namespace
-
-std::string place_of(const policy::Position& at) {
-    if (at.line == 0) return at.file;
-    return fmt::format("{}:{}:{}", at.file, at.line, at.column);
+/// A link in the folder is none of ours, whoever made it.
+Result<std::optional<std::string>> LastGood::find(std::string_view name) const {
+    if (folder_.empty()) return std::nullopt;
+    const auto path = path_of(name);
+    if (auto checked = host::check_ownership(folder_); !checked) return std::unexpected(checked.error());
+    auto text = host::read_file(path, 1U << 20, host::Links::refused);
+    if (!text || !*text) return text;
+    if (auto checked = host::check_ownership(path); !checked) return std::unexpected(checked.error());
+    return text;
 }
 
-GoodPolicies::GoodPolicies(policy::ReadResult read, const std::vector<policy::Document>& documents,
-                           const state::LastGood& last_good)
-    : documents_(documents), last_good_(last_good) {
-    result_.set = std::move(read.set);
+void LastGood::keep(std::map<std::string, std::string> good, const Names& faulty) {
+    if (folder_.empty()) return;
+    kept_ = faulty;
+    for (const auto& [name, text] : good)
+        kept_.insert(name);
+    unwritten_ = std::move(good);
+    is_written_ = false;
+}
+
+Result<void> LastGood::write(const std::string& name, const std::string& text) const {
+    const auto path = path_of(name);
+    const auto present = host::read_file(path, 1U << 20, host::Links::refused);
+    const bool is_there = present && *present == text && host::check_entry(path);
+    return is_there ? Result<void>() : host::replace_file(path, text);
+}
+
+bool LastGood::step(const OutOfTime& out_of_time) {
+    if (is_written_) return true;
+    auto done = unwritten_.empty() ? Result<void>() : host::make_directories(folder_);
+    if (done) done = host::check_ownership(folder_);
+    while (done && !unwritten_.empty()) {
+        done = write(unwritten_.begin()->first, unwritten_.begin()->second);
+        if (!done) break;
+        unwritten_.erase(unwritten_.begin());
+        if (out_of_time()) return false;
+    }
+    fault_ = done ? "" : done.error().to_string();
+    is_written_ = done.has_value();
+    if (done) remove_others();
+    return true;
+}
+
+void LastGood::remove_others() const {
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+        const auto file = at->path().filename().string();
+        std::error_code ignored;
+        if (file.ends_with(ending) && !kept_.contains(file.substr(0, file.size() - ending.size())))
+            std::filesystem::remove(at->path(), ignored);
+    }
+}
+
+bool Loader::step(const OutOfTime& out_of_time) {
+    while (!result_) {
+        work();
+        if (out_of_time()) break;
+    }
+    return result_.has_value();
+}
+
+/// The next small part.
+void Loader::work() {
+    if (!paths_) {
+        if (const auto listed = list(); !listed) result_ = std::unexpected(listed.error());
+    } else if (!paths_->empty()) {
+        const auto path = std::move(paths_->back());
+        paths_->pop_back();
+        read(path);
+    } else if (!reading_) {
+        reading_.emplace(documents_);
+    } else if (!set_) {
+        if (reading_->step()) take_reading();
+    } else if (!errors_.empty()) {
+        const auto fault = std::move(errors_.back());
+        errors_.pop_back();
+        exclude(fault);
+        if (errors_.empty()) end_excluding();
+    } else {
+        check();
+    }
+}
+
+/// In a folder that is not to be trusted, nothing is even opened. Each has a line of its own.
+Result<void> Loader::list() {
+    stamps_ = stamps_of(folders_);
+    std::string refused;
+    for (const auto& folder : folders_)
+        if (const auto checked = host::check_ownership(folder); !is_trusting_ && !checked)
+            refused += checked.error().to_string() + "\n";
+    if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
+    auto paths = policy::list_folders(folders_);
+    if (!paths) return std::unexpected(paths.error());
+    paths_ = std::move(*paths);
+    std::ranges::reverse(*paths_);
+    return {};
+}
+
+/// One that was removed since it was listed is passed over: the next pass finds other stamps.
+void Loader::read(const std::string& path) {
+    auto document = policy::read_document(path);
+    auto checked = is_trusting_ ? Result<void>() : host::check_ownership(path);
+    if (!document || (!checked && policy::is_removed(path))) return;
+    if (!checked) {
+        if (checked.error().subject == path) checked.error().subject.clear();
+        document = policy::Document{path, {}, checked.error().to_string()};
+    }
+    if (last_good_.find(policy::policy_name(path)) == document->text) unchanged_.insert(path);
+    documents_.push_back(std::move(*document));
+}
+
+void Loader::take_reading() {
+    auto read = reading_->take();
+    set_ = std::move(read.set);
     policy::add_source_lines(read.diagnostics, documents_);
     policy::sort_by_place(read.diagnostics);
     for (auto& found : read.diagnostics)
         (is_error(found) ? errors_ : remarks_).push_back(std::move(found));
     std::ranges::reverse(errors_);
-    for (std::size_t i = 0; i < documents_.size(); ++i)
-        places_.documents.try_emplace(documents_[i].path, i);
 }
 
-/// Where policies are; they stay there until the last of the errors is dealt with.
-void GoodPolicies::begin_excluding() {
-    const auto& set = result_.set.policies;
-    places_.policies.clear();
-    for (std::size_t i = 0; i < set.size(); ++i)
-        places_.policies.emplace(set[i].name, i);
-}
-
-void GoodPolicies::end_excluding() {
-    auto& set = result_.set.policies;
-    std::vector<policy::Policy> left;
-    for (std::size_t i = 0; i < set.size(); ++i)
-        if (const auto at = places_.policies.find(set[i].name);
-            at != places_.policies.end() && at->second == i)
-            left.push_back(std::move(set[i]));
-    set = std::move(left);
-    if (!std::ranges::is_sorted(set, policy::comes_before)) std::ranges::sort(set, policy::comes_before);
-}
-
-/// The first fault of a file decides; further ones are told by `affinityctl check`.
-void GoodPolicies::exclude(const Diagnostic& fault) {
+/// The first fault of a file decides; `affinityctl check` tells the others.
+void Loader::exclude(const Diagnostic& fault) {
+    if (!excluded_.insert(fault.at.file).second) return;
     const std::string name(policy::policy_name(fault.at.file));
-    auto& faults = result_.faults;
-    const auto known = places_.faults.find(name);
-    const auto in_set = places_.policies.find(name);
-    const bool is_in_set = in_set != places_.policies.end();
-    if (known != places_.faults.end() &&
-        (!is_in_set || result_.set.policies[in_set->second].at.file != fault.at.file))
-        return;
-    if (is_in_set) places_.policies.erase(in_set);
-    if (known != places_.faults.end()) { // its last good text does not do either
-        auto& entry = faults[known->second];
+    const auto [at, is_first] = faults_.try_emplace(name);
+    auto& entry = at->second;
+    if (!is_first) { // its last good version does not do either
         entry.note = "so has its last good version, " + place_of(fault.at) + ": " + fault.message;
         entry.in_force.clear();
         return;
     }
-    places_.faults.emplace(name, faults.size());
-    auto& entry = faults.emplace_back();
     entry.at = fault.at;
     entry.policy = name;
     entry.message = fault.hint.empty() ? fault.message : fault.message + " (" + fault.hint + ")";
     entry.shown = policy::to_string(fault, true);
-    take_last_good(fault, entry);
+    take_last_good(fault.at.file, entry);
 }
 
-void GoodPolicies::take_last_good(const Diagnostic& fault, status::FileFault& into) {
-    const auto found = last_good_.find(into.policy);
-    if (!found) into.note = "its last good version cannot be used: " + found.error().to_string();
-    const auto kept = found.value_or(std::nullopt);
-    const auto place = places_.documents.find(fault.at.file);
-    const auto* own = place == places_.documents.end() ? nullptr : &documents_[place->second];
-    if (!kept || (own != nullptr && own->fault.empty() && own->text == kept->text)) return;
-    auto again = policy::read_policies({{kept->path, kept->text}});
-    if (again.set.policies.size() != 1 || !again.ok()) return;
-    into.in_force = kept->path;
-    auto& set = result_.set.policies;
-    places_.policies.insert_or_assign(again.set.policies.front().name, set.size());
-    set.push_back(std::move(again.set.policies.front()));
-    places_.documents.try_emplace(kept->path, documents_.size());
-    documents_.push_back({kept->path, kept->text});
+void Loader::take_last_good(const std::string& file, FileFault& into) {
+    auto text = last_good_.find(into.policy);
+    if (!text) into.note = "its last good version cannot be used: " + text.error().to_string();
+    if (!text || !*text || unchanged_.contains(file)) return;
+    policy::Document copy{last_good_.path_of(into.policy), std::move(**text)};
+    auto read = policy::read_policies({copy});
+    if (read.set.policies.size() != 1 || !read.ok()) return;
+    into.in_force = copy.path;
+    copies_.push_back(std::move(read.set.policies.front()));
+    unchanged_.insert(copy.path);
+    documents_.push_back(std::move(copy));
 }
 
-/// Of policies at fault side by side.
-Diagnostic GoodPolicies::last_of(const std::vector<Diagnostic>& errors) const {
-    std::unordered_map<std::string_view, std::size_t> order; // by file
-    for (const auto& policy : result_.set.policies)
-        order.try_emplace(policy.at.file, order.size());
-    return *std::ranges::max_element(errors, {}, [&](const Diagnostic& found) {
-        const auto at = order.find(found.at.file);
-        return at == order.end() ? order.size() : at->second;
-    });
+void Loader::end_excluding() {
+    auto& policies = set_->policies;
+    std::erase_if(policies, [&](const auto& policy) { return excluded_.contains(policy.at.file); });
+    std::ranges::move(copies_, std::back_inserter(policies));
+    copies_.clear();
+    std::ranges::sort(policies, policy::comes_before);
 }
 
-std::set<std::string, std::less<>> GoodPolicies::newcomers() const {
-    std::set<std::string, std::less<>> names;
-    for (const auto& policy : result_.set.policies) {
-        const auto kept = last_good_.find(policy.name).value_or(std::nullopt);
-        const auto place = places_.documents.find(policy.at.file);
-        if (!kept || place == places_.documents.end() || documents_[place->second].text != kept->text)
-            names.insert(policy.name);
-    }
-    return names;
-}
-
-bool GoodPolicies::step(const machine::Machine& machine) {
+/// Of policies at fault side by side, one goes: the others may be at fault no more.
+void Loader::check() {
+    std::vector<Diagnostic> found;
+    policy::check_set(*set_, found);
+    policy::add_source_lines(found, documents_);
+    std::ranges::copy_if(found, std::back_inserter(errors_), is_error);
     if (!errors_.empty()) {
-        if (!std::exchange(is_excluding_, true)) begin_excluding();
-        exclude(errors_.back());
-        errors_.pop_back();
-        return false;
+        for (const auto& policy : set_->policies | std::views::reverse)
+            if (const auto last = std::ranges::find(errors_, policy.at.file,
+                                                    [](const auto& error) { return error.at.file; });
+                last != errors_.end()) {
+                errors_ = std::vector{*last};
+                return;
+            }
     }
-    if (std::exchange(is_excluding_, false)) {
-        end_excluding();
-        return false;
-    }
-    checked_.clear();
-    policy::check_set(result_.set, checked_);
-    policy::add_source_lines(checked_, documents_);
-    // Each policy of a ring is at fault, and without one of them the others are not.
-    if (const auto errors = errors_of(checked_); !errors.empty()) {
-        errors_ = {last_of(errors)};
-        return false;
-    }
-    auto here = planner::check_on_machine(result_.set, machine, {.newcomers = newcomers()});
+    LastGood::Names newcomers;
+    for (const auto& policy : set_->policies)
+        if (!unchanged_.contains(policy.at.file)) newcomers.insert(policy.name);
+    auto here = planner::check_on_machine(*set_, machine_, {.newcomers = std::move(newcomers)});
     policy::add_source_lines(here, documents_);
-    errors_ = errors_of(here);
+    std::ranges::copy_if(here, std::back_inserter(errors_), is_error);
     std::ranges::reverse(errors_);
-    std::ranges::move(here, std::back_inserter(checked_));
-    return errors_.empty();
+    std::ranges::move(here, std::back_inserter(found));
+    if (errors_.empty()) finish(std::move(found));
 }
 
-GoodPolicies::Result GoodPolicies::take() {
-    std::ranges::move(checked_, std::back_inserter(remarks_));
-    policy::add_source_lines(remarks_, documents_);
-    policy::sort_by_place(remarks_);
-    for (const auto& remark : remarks_)
-        result_.warnings.push_back(policy::to_string(remark, true) + "\n");
-    for (const auto& fault : result_.faults)
-        result_.faulty.insert(fault.policy);
-    std::unordered_map<std::string_view, const std::string*> texts; // by path
-    for (const auto& document : documents_)
-        texts.insert_or_assign(document.path, &document.text);
-    for (const auto& policy : result_.set.policies)
-        if (!result_.faulty.contains(policy.name))
-            result_.good.emplace(policy.name, *texts.at(policy.at.file));
-    std::ranges::sort(result_.faults, {}, [](const auto& fault) { return fault.at.file; });
-    return std::move(result_);
-}
-
-std::string in_its_place(const status::FileFault& fault) {
-    if (fault.policy.empty()) return fault.note;
-    const auto why = fault.note.empty() ? "" : " (" + fault.note + ")";
-    if (fault.in_force.empty()) return "left out" + why;
-    return "its last good version stays in force: " + fault.in_force;
-}
-
-std::string to_string(const status::FileFault& fault) {
-    return fault.shown + "\n" + in_its_place(fault) + "\n";
-}
-
-FileStamps stamps_of(const std::vector<std::string>& folders) {
-    FileStamps stamps;
-    const auto add = [&](const std::string& path) {
-        struct stat status {};
-        if (::stat(path.c_str(), &status) != 0) return;
-        auto& stamp = stamps[path];
-        stamp = {status.st_dev, status.st_ino};
-        if (S_ISDIR(status.st_mode)) return;
-        stamp[2] = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
-                   static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
-        stamp[3] = static_cast<std::uint64_t>(status.st_size);
-    };
-    for (const auto& folder : folders)
-        add(folder);
-    if (const auto paths = policy::list_folders(folders))
-        for (const auto& path : *paths)
-            add(path);
-    return stamps;
-}
-
-/// Each folder that is not to be trusted has a line of its own. Of files it is a fault of theirs.
-Result<std::vector<std::string>> WorldLoader::list() const {
-    std::string refused;
-    for (const auto& folder : folders_)
-        if (const auto checked = host::check_ownership(folder); by_whom_ == Owners::trusted && !checked)
-            refused += checked.error().to_string() + "\n";
-    // What is in such a folder is not even opened.
-    if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
-    return policy::list_folders(folders_);
-}
-
-std::optional<policy::Document> WorldLoader::read(const std::string& path) const {
-    auto document = policy::read_document(path);
-    if (!document || by_whom_ != Owners::trusted) return document;
-    auto checked = host::check_ownership(path);
-    if (checked) return document;
-    if (policy::is_removed(path)) return std::nullopt;
-    if (checked.error().subject == path) checked.error().subject.clear();
-    return policy::Document{path, {}, checked.error().to_string()};
-}
-
-bool WorldLoader::read_files(const OutOfTime& out_of_time) {
-    while (next_path_ < paths_->size()) {
-        if (auto document = read((*paths_)[next_path_++])) {
-            documents_.push_back(std::move(*document));
-        } else if (listed_ < most_lists) { // others may have come, or this one is there again
-            paths_.reset();
-            documents_.clear();
-            next_path_ = 0;
-            return false;
-        }
-        if (out_of_time()) return false;
+void Loader::finish(std::vector<Diagnostic> remarks) {
+    Loaded loaded;
+    std::ranges::move(remarks_, std::back_inserter(remarks));
+    policy::add_source_lines(remarks, documents_);
+    policy::sort_by_place(remarks);
+    for (const auto& remark : remarks)
+        loaded.warnings.push_back(policy::to_string(remark, true) + "\n");
+    for (auto& [name, fault] : faults_) {
+        loaded.faulty.insert(name);
+        loaded.faults.push_back(std::move(fault));
     }
-    reading_.emplace(std::move(documents_));
-    return true;
+    std::ranges::sort(loaded.faults, {}, [](const auto& fault) { return fault.at.file; });
+    LastGood::Names in_force;
+    for (const auto& policy : set_->policies)
+        in_force.insert(policy.at.file);
+    for (auto& document : documents_)
+        if (const std::string name(policy::policy_name(document.path));
+            in_force.contains(document.path) && !loaded.faulty.contains(name))
+            loaded.good.emplace(name, std::move(document.text));
+    policy::resolve_programs(*set_);
+    loaded.world = std::make_shared<World>(std::move(*set_), std::move(machine_), std::move(usage_));
+    result_ = std::move(loaded);
 }
-
-bool WorldLoader::step(const OutOfTime& out_of_time) {
-    if (!paths_) {
-        ++listed_;
-        stamps_ = stamps_of(folders_);
-        auto paths = list();
-        if (!paths) {
-            result_ = std::unexpected(paths.error());
-            return true;
-        }
-        paths_ = std::move(*paths);
-    }
-    if (!reading_ && (!read_files(out_of_time) || out_of_time())) return false;
-    while (!choice_) {
-        if (reading_->step()) choice_.emplace(reading_->take(), reading_->documents(), last_good_);
-        if (out_of_time()) return false;
-    }
-    while (!choice_->step(machine_))
-        if (out_of_time()) return false;
-    result_ = finish();
-    return true;
-}
-
-LoadedWorld WorldLoader::finish() {
-    LoadedWorld loaded{.world = nullptr, .found = choice_->take()};
-    policy::resolve_programs(loaded.found.set);
-    loaded.world =
-        std::make_shared<World>(std::move(loaded.found.set), std::move(machine_), std::move(usage_));
-    return loaded;
-}
-
-namespace {
-
-std::string number_of(std::size_t files) {
-    return files == 1 ? std::string("1 file has errors") : fmt::format("{} files have errors", files);
-}
-
-/// The subject of the error is file:line:column, or the file or folder at fault.
-status::FileFault fault_of_settings(const std::string& file, const Error& error) {
-    status::FileFault fault;
-    fault.at.file = file;
-    fault.shown = fault.message = error.to_string();
-    fault.note = "the settings in force stay";
-    const std::string_view place = error.subject;
-    if (!place.starts_with(file + ":")) return fault;
-    const auto numbers = place.substr(file.size() + 1);
-    fault.at.line = parse_number<unsigned>(numbers.substr(0, numbers.find(':'))).value_or(0);
-    fault.at.column = parse_number<unsigned>(numbers.substr(numbers.find(':') + 1)).value_or(0);
-    fault.message = error.message;
-    return fault;
-}
-
-} // namespace
 
 Loading::Loading(const Settings& settings, bool acts, Log& log)
     : folders_(settings.policy_folders), acts_(acts), log_(log),
       last_good_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good") {}
 
-std::shared_ptr<WorldLoader> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
-    return std::make_shared<WorldLoader>(folders_, std::move(machine), std::move(usage), last_good_,
-                                         acts_ ? Owners::trusted : Owners::all);
+std::shared_ptr<Loader> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
+    return std::make_shared<Loader>(folders_, std::move(machine), std::move(usage), last_good_, !acts_);
 }
 
-Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<status::FileFault> others) {
+Result<std::shared_ptr<World>> Loading::end(Loader& loader, std::vector<FileFault> others) {
     auto loaded = loader.take();
     stamps_ = loader.stamps();
     status_.at = std::chrono::system_clock::now();
-    if (!loaded) {
-        status_.refused = loaded.error().to_string();
-        return std::unexpected(std::move(loaded.error()));
-    }
-    status_.refused.clear();
-    auto& found = loaded->found;
-    last_good_.keep(found.good, found.faulty);
+    status_.refused = loaded ? "" : loaded.error().to_string();
+    if (!loaded) return std::unexpected(std::move(loaded.error()));
+    last_good_.keep(std::move(loaded->good), loaded->faulty);
     status_.faults = std::move(others);
-    std::ranges::move(found.faults, std::back_inserter(status_.faults));
-    faulty_ = std::move(found.faulty);
+    std::ranges::move(loaded->faults, std::back_inserter(status_.faults));
+    faulty_ = std::move(loaded->faulty);
     warnings_.clear();
-    for (const auto& warning : found.warnings)
+    for (const auto& warning : loaded->warnings)
         if (!told_.contains(warning)) warnings_ += warning;
-    told_ = {found.warnings.begin(), found.warnings.end()};
+    told_ = {loaded->warnings.begin(), loaded->warnings.end()};
     if (const auto faults = report(); !faults.empty()) log_.alarm(faulty_files_message, faults);
     return std::move(loaded->world);
 }
 
 bool Loading::has_changed() const {
-    const auto now = stamps_of(folders_);
-    const auto since_epoch = (std::chrono::system_clock::now() - std::chrono::seconds(1)).time_since_epoch();
-    const auto latest = static_cast<std::uint64_t>(std::chrono::nanoseconds(since_epoch).count());
-    constexpr std::uint64_t ahead = 2'000'000'000; // a time to come is none
-    const auto is_fresh = [&](const auto& entry) {
-        return entry.second[2] > latest && entry.second[2] < latest + ahead;
+    constexpr std::int64_t second = 1'000'000'000;
+    const auto time = std::chrono::system_clock::now().time_since_epoch();
+    const auto is_fresh = [now = std::chrono::nanoseconds(time).count()](const auto& entry) {
+        return std::abs(now - static_cast<std::int64_t>(entry.second[2])) < second;
     };
-    return now != stamps_ && std::ranges::none_of(now, is_fresh);
+    const auto stamps = stamps_of(folders_);
+    return stamps != stamps_ && std::ranges::none_of(stamps, is_fresh);
 }
 
 bool Loading::keep(const OutOfTime& out_of_time) {
     if (!last_good_.step(out_of_time)) return false;
-    const auto& kept = last_good_.result();
-    const auto before = std::exchange(unkept_, kept ? "" : kept.error().to_string());
-    if (kept && !before.empty())
-        log_.info("policies are kept for a start with errors in their files again");
-    else if (unkept_ != before)
-        log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
+    if (const auto& fault = last_good_.fault(); !fault.empty())
+        log_.warn("policies are not kept for a start with errors in their files: " + fault);
     return true;
 }
 
 std::string Loading::report() const {
     if (status_.faults.empty()) return {};
-    std::string text = number_of(status_.faults.size()) + "; all others are in force\n";
+    std::string text = number_of(status_.faults.size()) + "; all others are in force";
     for (const auto& fault : status_.faults)
-        text += to_string(fault);
-    text.pop_back();
+        text += "\n" + fault.shown + "\n" + in_its_place(fault);
     return text;
 }
 
@@ -480,13 +460,13 @@ std::vector<planner::Problem> Loading::problems() const {
     for (const auto& fault : status_.faults)
         list.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault),
                         "affinityctl check " + fault.at.file});
-    if (!unkept_.empty())
+    if (const auto& fault = last_good_.fault(); !fault.empty())
         list.push_back(
-            {{}, "last good policies", "not kept for a start with errors in their files: " + unkept_});
+            {{}, "last good policies", "not kept for a start with errors in their files: " + fault});
     return list;
 }
 
-std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settings) {
+std::vector<FileFault> reread(const ReadSettings& read, Settings& settings) {
     if (!read) return {};
     auto fresh = read();
     if (!fresh) return {fault_of_settings(settings.config, fresh.error())};

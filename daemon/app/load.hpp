@@ -2,19 +2,20 @@
 #pragma once
 
 #include "app/log.hpp"
+#include "app/releases.hpp"
 #include "app/work.hpp"
 #include "base/error.hpp"
+#include "enforcer/executor.hpp"
+#include "host/root.hpp"
 #include "machine/machine.hpp"
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
 #include "policy/reader.hpp"
 #include "policy/settings.hpp"
-#include "state/last_good.hpp"
 #include "status/status.hpp"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,10 +24,12 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::app {
+
+using policy::Settings;
 
 /// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on,
 /// and the placements. Its parts point at each other, so it is neither copied nor moved.
@@ -107,131 +110,128 @@ struct Current {
     [[nodiscard]] const planner::Placements& placements() const { return world->placements(); }
 };
 
-/// Chooses what can be in force of the policies that were read. A file with errors does not count: in its
-/// place comes its text as it was last in force, if that has none, else nothing. Where policies are at fault
-/// side by side, the one that comes later in the order of policies counts as faulty. What is chosen depends
-/// on the files and their last good texts only.
-class GoodPolicies {
-  public:
-    /// `last_good` must outlive this.
-    GoodPolicies(policy::ReadResult read, const std::vector<policy::Document>& documents,
-                 const state::LastGood& last_good);
-
-    /// Takes out one file at fault, or checks what is left. True: nothing is at fault.
-    [[nodiscard]] bool step(const machine::Machine& machine);
-
-    struct Result {
-        policy::PolicySet set;
-        std::vector<status::FileFault> faults;   ///< in order of files
-        std::vector<std::string> warnings;       ///< and notes, in order of places
-        std::map<std::string, std::string> good; ///< texts of policies whose files are in force
-        state::LastGood::Names faulty;           ///< policies whose files are not
-    };
-    /// After the last step.
-    [[nodiscard]] Result take();
-
-  private:
-    /// Policies that are not as they were when they were last in force.
-    [[nodiscard]] std::set<std::string, std::less<>> newcomers() const;
-    void begin_excluding();
-    void exclude(const policy::Diagnostic& fault);
-    void end_excluding();
-    void take_last_good(const policy::Diagnostic& fault, status::FileFault& into);
-    [[nodiscard]] policy::Diagnostic last_of(const std::vector<policy::Diagnostic>& errors) const;
-    /// Indices, since thousands of files may be at fault at once.
-    struct Places {
-        std::unordered_map<std::string, std::size_t> policies;  ///< of the set by name, but those taken out
-        std::unordered_map<std::string, std::size_t> faults;    ///< by the policy's name
-        std::unordered_map<std::string, std::size_t> documents; ///< by path
-    };
-    Result result_;
-    std::vector<policy::Document> documents_; ///< what is in force, or was to be
-    std::vector<policy::Diagnostic> errors_;  ///< to be dealt with, the next one last
-    std::vector<policy::Diagnostic> remarks_; ///< of reading
-    std::vector<policy::Diagnostic> checked_; ///< of the last step
-    Places places_;
-    bool is_excluding_ = false;
-    const state::LastGood& last_good_;
+/// What all parts of the daemon work on.
+struct Shared {
+    const host::Root& root;
+    enforcer::Enforcer& enforcer;
+    Log& log;
+    Settings settings;
+    enforcer::Executor executor;
+    Current current{};
+    Releases releases{};
+    Work work{};
+    [[nodiscard]] bool acts() const { return enforcer.acts(); } ///< false: a dry run
+    [[nodiscard]] state::Journal& journal() { return executor.journal(); }
+    [[nodiscard]] const state::Journal& journal() const { return executor.journal(); }
+    void want_pass() { work.want(Work::Urgency::soon); }
+    /// Logs that the undo journal could not be written. True: it was.
+    bool report(const auto& written) {
+        if (!written) log.error(written.error().to_string());
+        return written.has_value();
+    }
 };
 
-/// What a person needs to know about a file: what is wrong, and what is in force in its place.
-[[nodiscard]] std::string to_string(const status::FileFault& fault);
-/// file:line:column, or the file where the fault is none of a line.
-[[nodiscard]] std::string place_of(const policy::Position& at);
-/// What is in force in its place, as a sentence without its end.
-[[nodiscard]] std::string in_its_place(const status::FileFault& fault);
+/// Copies of policies as they were last in force, for the case that their files have errors later: a folder
+/// with a file for each. As of policies themselves, what others than root can change is refused.
+class LastGood {
+  public:
+    using Names = std::set<std::string, std::less<>>;
+    /// `folder` "": none is kept. It is made when there is something to keep.
+    explicit LastGood(std::string folder) : folder_(std::move(folder)) {}
 
-/// A world of the policies that can be in force, and what their author should know about them. In `found`,
-/// the set has moved into the world.
-struct LoadedWorld {
-    std::shared_ptr<World> world;
-    GoodPolicies::Result found;
+    [[nodiscard]] std::string path_of(std::string_view name) const;
+    /// No value: there is none. An Error: others may have written it, or it cannot be read.
+    [[nodiscard]] Result<std::optional<std::string>> find(std::string_view name) const;
+    /// `good` are in force, texts by name; copies of `faulty` stay; all others are to go.
+    void keep(std::map<std::string, std::string> good, const Names& faulty);
+    /// Writes copies until `out_of_time` says so. True: that is all, or one could not be written: then
+    /// fault() says why, and the next call goes on with it.
+    [[nodiscard]] bool step(const OutOfTime& out_of_time);
+    [[nodiscard]] const std::string& fault() const { return fault_; } ///< ""
+
+  private:
+    [[nodiscard]] Result<void> write(const std::string& name, const std::string& text) const;
+    void remove_others() const;
+    std::string folder_;
+    std::map<std::string, std::string> unwritten_; ///< texts by name
+    Names kept_;
+    bool is_written_ = true;
+    std::string fault_;
 };
 
 /// Tells files apart by path: device, inode, time of the last change in ns, size; of folders, device and
 /// inode.
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
-/// Stamps of the folders and the policy files in them, links followed; missing ones have none.
-[[nodiscard]] FileStamps stamps_of(const std::vector<std::string>& folders);
 
-/// Whose policies are read.
-enum class Owners {
-    trusted, ///< only those that nobody but root and this process's own user can have written
-    all,     ///< anybody's: nothing is changed because of them
+/// What can be in force of the policies that were read.
+struct Loaded {
+    std::shared_ptr<World> world;
+    std::vector<status::FileFault> faults;   ///< in order of files
+    std::vector<std::string> warnings;       ///< and notes, in order of places
+    std::map<std::string, std::string> good; ///< texts of policies whose files are in force
+    LastGood::Names faulty;                  ///< policies whose files are not
 };
 
-/// Reads the policies of some folders for a machine, one file at a time.
-class WorldLoader {
+/// Reads the policies of some folders for a machine, in steps. A file with errors does not count: in its
+/// place comes its copy in `last_good`, if that has none, else nothing. Where policies are at fault side by
+/// side, the one that comes later in the order of policies counts as faulty. What is chosen depends on the
+/// files and their copies only, so that a start and a reload agree.
+class Loader {
   public:
-    /// `by_whom`: of these policies, whose are good enough. `last_good` must outlive this.
-    WorldLoader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
-                const state::LastGood& last_good, Owners by_whom = Owners::trusted)
+    /// `is_trusting`: anybody may have written the policies, as nothing is changed because of them; otherwise
+    /// root and this process's own user only. `last_good` must outlive this.
+    Loader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
+           const LastGood& last_good, bool is_trusting)
         : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)),
-          last_good_(last_good), by_whom_(by_whom) {}
+          last_good_(last_good), is_trusting_(is_trusting) {}
 
     /// True: take() has the result.
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
-    /// An Error: a folder cannot be read, or is not to be trusted. Files with errors are left out.
-    [[nodiscard]] Result<LoadedWorld> take() { return std::move(*result_); }
+    /// An Error: a folder cannot be read, or is not to be trusted.
+    [[nodiscard]] Result<Loaded> take() { return std::move(*result_); }
     /// Stamps of the files as they were when reading began.
     [[nodiscard]] const FileStamps& stamps() const { return stamps_; }
 
   private:
-    /// Where files come and go all the time, the last list is good enough.
-    static constexpr unsigned most_lists = 4;
-    [[nodiscard]] LoadedWorld finish();
-    [[nodiscard]] Result<std::vector<std::string>> list() const;
-    /// No value: it was removed since it was listed.
-    [[nodiscard]] std::optional<policy::Document> read(const std::string& path) const;
-    [[nodiscard]] bool read_files(const OutOfTime& out_of_time);
+    void work();
+    [[nodiscard]] Result<void> list();
+    void read(const std::string& path);
+    void take_reading();
+    void exclude(const policy::Diagnostic& fault);
+    void take_last_good(const std::string& file, status::FileFault& into);
+    void end_excluding();
+    void check();
+    void finish(std::vector<policy::Diagnostic> remarks);
+
     std::vector<std::string> folders_;
     machine::Machine machine_;
     planner::NicUsage usage_;
-    const state::LastGood& last_good_;
-    Owners by_whom_;
+    const LastGood& last_good_;
+    bool is_trusting_;
     FileStamps stamps_;
-    std::optional<std::vector<std::string>> paths_; ///< of the files
-    std::size_t next_path_ = 0;
-    unsigned listed_ = 0;                     ///< how often
-    std::vector<policy::Document> documents_; ///< those that have been read
+    std::optional<std::vector<std::string>> paths_; ///< of the files, those to be read, the next one last
+    std::vector<policy::Document> documents_;
     std::optional<policy::PolicyReading> reading_;
-    std::optional<GoodPolicies> choice_;
-    std::optional<Result<LoadedWorld>> result_;
+    std::optional<policy::PolicySet> set_;            ///< what is in force, or was to be
+    std::vector<policy::Policy> copies_;              ///< that come into the set
+    LastGood::Names unchanged_;                       ///< paths of files that are like their copies
+    LastGood::Names excluded_;                        ///< paths of files that do not count
+    std::map<std::string, status::FileFault> faults_; ///< by the policy's name
+    std::vector<policy::Diagnostic> errors_;          ///< to be dealt with, the next one last
+    std::vector<policy::Diagnostic> remarks_;         ///< of reading
+    std::optional<Result<Loaded>> result_;
 };
 
-using policy::Settings;
-
-/// What came of reading settings and policies. Faults are told in the log and kept for status; texts of
-/// policies that are in force are kept for when their files have errors.
+/// What came of reading settings and policies. Faults are told in the log and kept for status.
 class Loading {
   public:
     /// `acts`: something is changed because of what is read, so that not everybody may have written it.
     Loading(const Settings& settings, bool acts, Log& log);
 
     /// Begins to read the policies; this must outlive the reading.
-    [[nodiscard]] std::shared_ptr<WorldLoader> begin(machine::Machine machine, planner::NicUsage usage) const;
+    [[nodiscard]] std::shared_ptr<Loader> begin(machine::Machine machine, planner::NicUsage usage) const;
     /// Ends it, with the faults of other files. An Error: nothing of it counts.
-    [[nodiscard]] Result<std::shared_ptr<World>> end(WorldLoader& loader,
+    [[nodiscard]] Result<std::shared_ptr<World>> end(Loader& loader,
                                                      std::vector<status::FileFault> others = {});
 
     /// True if the files are others than those that were read last: made, removed, written, or behind links
@@ -240,31 +240,29 @@ class Loading {
 
     [[nodiscard]] const status::LoadStatus& status() const { return status_; }
     /// Policies whose files do not count.
-    [[nodiscard]] const state::LastGood::Names& faulty() const { return faulty_; }
+    [[nodiscard]] const LastGood::Names& faulty() const { return faulty_; }
     /// What is wrong with files, and what is in force in their place; "": nothing is wrong.
     [[nodiscard]] std::string report() const;
     /// Warnings and notes of the last reading that the one before had not.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
     [[nodiscard]] std::vector<planner::Problem> problems() const;
-    /// Keeps texts for the next start, also again where that failed. True: for now that is all.
+    /// Copies policies for when their files have errors. True: for now that is all.
     [[nodiscard]] bool keep(const OutOfTime& out_of_time);
 
   private:
     std::vector<std::string> folders_;
     bool acts_;
     Log& log_;
-    state::LastGood last_good_;
+    LastGood last_good_;
     FileStamps stamps_; ///< of what was read last
     status::LoadStatus status_;
-    state::LastGood::Names faulty_;
+    LastGood::Names faulty_;
     std::set<std::string> told_; ///< warnings and notes of the last reading
     std::string warnings_;       ///< those of them that are new
-    std::string unkept_;         ///< why texts are not kept for the next start; ""
 };
 
 using ReadSettings = std::function<Result<Settings>()>;
-/// Reads affinityd.yaml(5) anew, if there is somebody who reads it; with an error in it, `settings` are
-/// unchanged.
+/// Reads affinityd.yaml(5) anew, if `read` is there; with an error in it, `settings` are unchanged.
 [[nodiscard]] std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settings);
 
 /// What is wrong with files, in a few words; "": nothing.
