@@ -174,6 +174,13 @@ class Manual(unittest.TestCase):
                 self.assertEqual([], [line for line in done.stdout.splitlines() if "longer than 80 bytes" not in line])
                 self.assertEqual("", done.stderr)
 
+    def test_sentences_name_their_subject(self):
+        """None begins with What, Who, That or Of, and machines have no nobody: the kernel, root or another program does it."""
+        bad = re.compile(r"(?:^|(?<=[.:] ))(?:What|Who|That|Of)\b.*|\b(?:[Ss]omebody|[Ww]hoever|[Ee]verybody|[Aa]nybody)\b.*", re.MULTILINE)
+        self.assertEqual(4, len(bad.findall("That is.\nIt is. Of one.\nsomebody did\nWho? Thatcher and Often whatever")))
+        self.complain_about([f"{path.name}: {found}" for path in sorted(DOCS.glob("*.[1-8]"))
+                             for found in bad.findall(re.sub(r"\\f[A-Z]", "", page(path.name)))])
+
     def test_every_page_is_installed(self):
         installed = os.environ["AFFINITYD_MANUAL_PAGES"].split(":")
         self.assertEqual(sorted(path.name for path in DOCS.glob("*.[1-8]")), sorted(installed))
