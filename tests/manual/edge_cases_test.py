@@ -9,15 +9,15 @@ PYTHON = r"^class {0}\((?:(?!^class ).)*?^    def {1}\("
 
 
 def exists(name):
-    """x_test.Class.test, vm/x.function, or room/x_test:Suite.Name (Class.test of Python)."""
+    """x.Class.test, vm/x.function, or room/x_test:Suite.Name (Class.test of Python)."""
     if unit := re.fullmatch(r"(\w+/\w+):(\w+)\.(\w+)", name):
         file, suite, test = TESTS / unit[1], unit[2], unit[3]
         cpp, pattern = file.with_suffix(".cpp"), rf"^TEST\w*\(\s*{suite},\s*{test}\)"
         return matches(cpp, pattern) if cpp.exists() else matches(file.with_suffix(".py"), PYTHON.format(suite, test))
     if guest := re.fullmatch(r"vm/(\w+)\.(\w+)", name):
         return matches(TESTS / f"vm/inside/{guest[1]}.py", rf"^def {guest[2]}\(")
-    box = re.fullmatch(r"(\w+_test)\.(\w+)\.(test_\w+)", name)
-    return bool(box) and matches(TESTS / f"blackbox/{box[1]}.py", PYTHON.format(box[2], box[3]))
+    box = re.fullmatch(r"(\w+)\.(\w+)\.(test_\w+)", name)
+    return bool(box) and matches(TESTS / f"blackbox/{box[1]}_test.py", PYTHON.format(box[2], box[3]))
 
 
 def matches(file, pattern):
@@ -32,7 +32,7 @@ class EdgeCases(unittest.TestCase):
         self.assertEqual([], [name for line in lines for name in re.findall("`([^`]+)`", line.split(" | ")[2]) if not exists(name)])
 
     def test_a_test_that_is_not_there_is_noticed(self):
-        for name in ("undo_test.Table.test_nothing", "drift_test.Chaos.test_one_change", "vm/undo.nothing", "base/glob_test:Glob.Nothing", "nothing"):
+        for name in ("undo.Table.test_nothing", "drift.Chaos.test_one_change", "vm/undo.nothing", "base/glob_test:Glob.Nothing", "nothing"):
             self.assertFalse(exists(name), name)
 
 
