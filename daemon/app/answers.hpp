@@ -3,11 +3,11 @@
 
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
-#include "app/event_queue.hpp"
 #include "app/load.hpp"
+#include "app/log.hpp"
 #include "app/queues.hpp"
-#include "app/releases.hpp"
 #include "app/steering.hpp"
+#include "app/task_events.hpp"
 #include "app/task_status.hpp"
 #include "app/task_table.hpp"
 #include "app/tasks.hpp"
@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "enforcer/executor.hpp"
 #include "host/root.hpp"
+#include "inventory/command_lines.hpp"
 #include "inventory/descriptors.hpp"
 #include "planner/action.hpp"
 #include "planner/assignments.hpp"
@@ -35,6 +36,13 @@
 #include <vector>
 
 namespace affinityd::app {
+
+// Processes whose arguments cannot be read. `lines` may be null.
+
+/// Logs each once.
+void log_silent(inventory::CommandLines* lines, Log& log);
+/// All of them, for `status`.
+[[nodiscard]] std::vector<planner::Problem> silence_problems(const inventory::CommandLines* lines);
 
 // What people are told where it is not known which interfaces serve a process, though its policy goes by
 // them.

@@ -6,7 +6,6 @@
 #include "app/bookkeeping.hpp"
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
-#include "app/followers.hpp"
 #include "app/joins.hpp"
 #include "app/load.hpp"
 #include "app/pass.hpp"

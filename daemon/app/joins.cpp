@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/joins.hpp"
 
-#include "app/lineage.hpp"
+#include "app/task_table.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/task_slot.hpp"
 #include "policy/slot_names.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/joined_tasks.hpp"
-#include "app/joining.hpp"
+#include "app/commands.hpp"
 #include "app/load.hpp"
 #include "app/log.hpp"
-#include "app/releases.hpp"
+#include "app/place_thread.hpp"
 #include "app/tasks.hpp"
+#include "app/undo.hpp"
 #include "app/work.hpp"
 #include "planner/joined.hpp"
 

@@ -6,7 +6,7 @@
 #include "app/commands.hpp"
 #include "app/load.hpp"
 #include "app/log.hpp"
-#include "app/placed.hpp"
+#include "app/place_thread.hpp"
 #include "app/steering.hpp"
 #include "app/work.hpp"
 #include "inventory/facts.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/joined_tasks.hpp"
 #include "app/load.hpp"
-#include "app/memory_follower.hpp"
+#include "app/place_thread.hpp"
 #include "app/task_table.hpp"
+#include "app/tasks.hpp"
 #include "enforcer/executor.hpp"
 #include "host/root.hpp"
 #include "status/status.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/load.hpp"
-#include "app/releases.hpp"
 #include "app/task_table.hpp"
 #include "app/work.hpp"
 #include "locality/read_counts.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/task_table.hpp"
 
+#include "inventory/process_files.hpp"
+
 #include <algorithm>
 
 namespace affinityd::app {
@@ -72,6 +74,15 @@ std::size_t TaskTable::threads() const {
     for (const auto& [pid, process] : processes_)
         sum += process.threads.size();
     return sum;
+}
+
+std::vector<std::string> ProcessLineage::ancestor_policies(const inventory::ProcessFacts& process) const {
+    std::vector<std::string> names;
+    for (const int pid : inventory::read_ancestors(root_, process.parent()))
+        if (const auto* known = tasks_.find(pid);
+            known != nullptr && known->policy < policies_.policies.size())
+            names.push_back(policies_.policies[known->policy].name);
+    return names;
 }
 
 } // namespace affinityd::app

@@ -5,7 +5,9 @@
 #include "base/task_id.hpp"
 #include "enforcer/enforcer.hpp"
 #include "inventory/run_record.hpp"
+#include "planner/matcher.hpp"
 #include "planner/plan.hpp"
+#include "policy/policy.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -13,6 +15,10 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+namespace affinityd::host {
+class Root;
+}
 
 namespace affinityd::app {
 
@@ -113,6 +119,20 @@ class TaskTable {
 
   private:
     std::unordered_map<int, KnownProcess> processes_;
+};
+
+/// Answers `parent:` by walking up the process tree; asked only where a policy says `parent:`.
+class ProcessLineage final : public planner::Lineage {
+  public:
+    ProcessLineage(const host::Root& root, const TaskTable& tasks, const policy::PolicySet& policies)
+        : root_(root), tasks_(tasks), policies_(policies) {}
+    [[nodiscard]] std::vector<std::string>
+    ancestor_policies(const inventory::ProcessFacts& process) const override;
+
+  private:
+    const host::Root& root_;
+    const TaskTable& tasks_;
+    const policy::PolicySet& policies_;
 };
 
 } // namespace affinityd::app

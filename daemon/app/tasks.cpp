@@ -1,16 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/tasks.hpp"
 
-#include "app/lineage.hpp"
+#include "app/task_table.hpp"
+#include "base/text.hpp"
+#include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "host/scheduler.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <span>
+#include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 namespace affinityd::app {
+
+void MemoryFollower::follow(const KnownProcess& process) {
+    const auto& nodes = current_->machine().topology.nodes;
+    if (current_->policy(process.policy).memory != policy::Memory::follow || nodes.size() < 2) return;
+    CpuSet cpus;
+    for (const auto& thread : process.threads)
+        cpus |= thread.present;
+    enforcer::MemoryMove move{process.id, {}, {}};
+    for (const auto& node : nodes)
+        (node.cpus.intersects(cpus) ? move.to : move.from).push_back(node.id);
+    auto& state = states_[process.id];
+    if (move.to == state.nodes) return;
+    state = {move.to, "waits"};
+    // The memory of one that may run everywhere is left where it is: there is no better place.
+    if (move.to.empty() || move.from.empty())
+        state.text = "stays";
+    else
+        enforcer_.move_memory(std::move(move));
+}
+
+void MemoryFollower::take_moved() {
+    for (const auto& [move, code, left, took_ms] : enforcer_.take_moved()) {
+        const auto found = states_.find(move.process);
+        if (found == states_.end()) continue;
+        auto& text = found->second.text;
+        text = code == 0 ? fmt::format("moved in {} ms, {} pages stayed", took_ms, left)
+                         : "not moved: " + std::generic_category().message(code);
+        if (code != 0)
+            log_.warn(fmt::format("memory of process {}: {}", move.process.tid, text),
+                      {"memory not moved", move.process.tid});
+    }
+}
+
+const MemoryFollower::State* MemoryFollower::find(const TaskId& process) const {
+    const auto found = states_.find(process);
+    return found == states_.end() ? nullptr : &found->second;
+}
+
+namespace {
+
+using Clock = LaterLooks::Clock;
+using std::chrono::milliseconds;
+
+milliseconds age(const TaskId& process) {
+    const auto now = host::ticks_since_boot();
+    const auto ticks = now > process.start_time ? now - process.start_time : 0;
+    return milliseconds(ticks * 1000 / host::ticks_a_second());
+}
+
+} // namespace
+
+void Settling::looked(KnownProcess& process, bool is_new, bool is_executed) {
+    const auto now = Clock::now();
+    if (!is_new && !is_executed) {
+        if (process.settling && process.settling->due <= now) process.settling.reset();
+        return;
+    }
+    process.settling.reset();
+    const milliseconds whole = current_->policy(process.policy).settle;
+    const auto left = is_executed ? whole : whole - std::min(whole, age(process.id));
+    if (left == milliseconds::zero() || !root_.is_live()) return;
+    process.settling = {now + left, now + left};
+    later_.look_at(process.id.tid, sources_.owner(process.id.tid), now + left);
+}
+
+void Settling::made_threads(KnownProcess& process, std::uint64_t newest) {
+    if (!process.settling || newest <= process.settling->newest) return; // it is looked at once more
+    auto& [until, due, last] = *process.settling;
+    last = newest;
+    due = std::min(until, Clock::now() + current_->policy(process.policy).settle / 4);
+    later_.look_at(process.id.tid, sources_.owner(process.id.tid), due);
+}
+
+void Settling::look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
+                          bool has_changed) {
+    const auto& world = *current_.world;
+    if (!world.matcher().has_late_conditions()) return;
+    const int pid = facts.id().tid;
+    const ProcessLineage lineage(root_, table_, world.policies());
+    if (!facts.is_unfinished() && !world.matcher().may_want_later(facts, lineage, policy))
+        later_.end_series(pid);
+    else if (has_changed)
+        later_.begin_series(pid, sources_.owner(pid), Clock::now());
+}
+
+namespace {
+
+constexpr std::size_t looked_at_a_pass = 64; // each costs a read
+
+} // namespace
+
+void Reaper::bury(const TaskId& thread, int pid, planner::Assignments& assignments) {
+    assignments.leave(thread);
+    if (const auto done = executor_.gone(machine::TaskMask{thread, pid, {}}); !done)
+        log_.error(done.error().to_string());
+}
+
+void Reaper::bury_if_gone(int pid, const TaskId& thread, KnownProcess* known,
+                          planner::Assignments& assignments) {
+    const machine::TaskMask subject{thread, pid, {}};
+    const auto present = enforcer_.present(subject);
+    if (!present || *present || enforcer_.may_return(subject)) return; // an Error: nothing is known
+    bury(thread, pid, assignments);
+    if (known == nullptr) return;
+    const auto* found = known->threads.find(thread.tid);
+    if (found != nullptr && found->id == thread) known->threads.erase(thread.tid);
+}
+
+bool Reaper::sweep(const TaskTable& table, planner::Assignments& assignments,
+                   const std::function<bool()>& out_of_time) {
+    while (cursor_) {
+        if (!doubtful_.empty()) {
+            bury_if_gone(pid_, doubtful_.back(), nullptr, assignments);
+            doubtful_.pop_back();
+        } else if (pid_ = executor_.journal().next_process(*cursor_); pid_ != 0) {
+            cursor_ = pid_;
+            if (table.find(pid_) == nullptr) doubtful_ = executor_.journal().threads(pid_);
+        } else {
+            cursor_.reset();
+            executor_.drop_gone(looked_at_a_pass);
+            break;
+        }
+        if (out_of_time()) return false;
+    }
+    return true;
+}
 
 namespace {
 
@@ -356,6 +492,318 @@ void Tasks::use_policies_of(const World& before) {
         return is_gone;
     });
     unfinished_.clear(); // the pass that follows sees these processes anyway
+}
+
+namespace {
+
+/// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
+/// handled.
+constexpr std::chrono::milliseconds at_once{1};
+constexpr std::size_t most_unfinished = 16;
+
+/// What an event named cannot be read.
+void miss(const Tasks::Parts& parts, int pid, const Error& why) {
+    parts.log.error(why.to_string(), {"process not read", pid});
+    parts.observer.missed();
+}
+
+/// The main thread has ended before the others: it is the process by its number, and one of the others takes
+/// that over when it runs another program. So its record stays, and the slots of the process.
+void lose_main(KnownProcess& process, const std::string& policy, planner::Assignments& assignments) {
+    const auto* thread = process.threads.find(process.id.tid);
+    if (thread == nullptr) return;
+    process.has_lost_main = true;
+    const planner::DistributionId groups{policy, 0, "", planner::DistributionId::Kind::groups};
+    if (thread->seat.is_own) assignments.leave_others(process.id, std::span(&groups, 1));
+    process.threads.erase(process.id.tid);
+}
+
+} // namespace
+
+void Tasks::process_changed(int pid, const ProcessChange& change) {
+    // A process that is named again and again keeps the progress of its turn, and gets another one
+    // afterwards.
+    const auto under_way =
+        std::ranges::find(unfinished_, pid, [](const Turn& turn) { return turn.scan.id().tid; });
+    if (under_way != unfinished_.end()) {
+        auto& again = under_way->again;
+        if (!again) again = change;
+        if (change.creator) again->creator = change.creator;
+        again->is_executed |= change.is_executed;
+        again->has_changed |= change.has_changed;
+        return;
+    }
+    auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
+    if (!scan) return miss(parts_, pid, scan.error());
+    if (!*scan) { // the ends of its threads may not have been told one by one
+        events_.later().forget(pid);
+        if (table_.find(pid) != nullptr) parts_.observer.missed();
+        return;
+    }
+    events_.count_handled();
+    const auto before = table_.policy_of(pid);
+    parts_.observer.named(**scan);
+    auto turn = begin_turn(**scan, change);
+    const auto& facts = (turn ? turn->scan : **scan).facts();
+    const auto tell_if_it_moved = [&] {
+        if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
+    };
+    if (!facts.is_complete() && !facts.is_silent()) parts_.observer.missed();
+    settling_.look_later(facts, turn ? turn->policy : std::nullopt, change.has_changed);
+    if (!turn) return tell_if_it_moved();
+    const auto until = std::chrono::steady_clock::now() + at_once;
+    const bool is_finished = go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; });
+    tell_if_it_moved(); // also one whose facts were read to their end only now
+    if (is_finished) {
+        if (turn->is_incomplete) parts_.observer.missed();
+        return;
+    }
+    if (unfinished_.size() >= most_unfinished) return parts_.observer.missed();
+    turn->person = sources_.starter(pid);
+    unfinished_.push_back(std::move(*turn));
+    parts_.observer.work_left();
+}
+
+bool Tasks::step(const OutOfTime& out_of_time) {
+    auto& budget = events_.budget();
+    while (!unfinished_.empty()) {
+        Turn turn = std::move(unfinished_.front());
+        unfinished_.pop_front();
+        const auto begun = Budget::Clock::now();
+        if (budget.is_spent(turn.person, begun)) {
+            parts_.observer.missed();
+            continue;
+        }
+        const int pid = turn.scan.id().tid;
+        const auto before = table_.policy_of(pid);
+        const bool is_finished = go_on(turn, out_of_time);
+        const auto now = Budget::Clock::now();
+        budget.charge(turn.person, now - begun, now);
+        if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
+        if (!is_finished) {
+            unfinished_.push_front(std::move(turn));
+            return false;
+        }
+        if (turn.is_incomplete) parts_.observer.missed();
+        if (turn.again) process_changed(pid, *turn.again);
+        if (out_of_time()) break;
+    }
+    return unfinished_.empty();
+}
+
+void Tasks::process_moved(int pid) {
+    if (auto* known = table_.find(pid)) known->cpuset = {};
+    process_changed(pid);
+}
+
+void Tasks::thread_changed(int pid, int tid) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    const auto thread = inventory::read_thread(parts_.root, pid, tid);
+    if (!thread) return miss(parts_, pid, thread.error());
+    if (!*thread) return;
+    place_fresh(*known, **thread);
+    settling_.made_threads(*known, (*thread)->id.start_time);
+}
+
+void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    const auto* thread = known->threads.find(tid);
+    if (thread == nullptr || missing_until_ != 0 || !parts_.root.is_live()) return thread_changed(pid, tid);
+    auto allowed = host::get_affinity(tid);
+    if (!allowed) return; // gone: its exit comes next
+    place_fresh(*known,
+                {.id = thread->id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
+}
+
+void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
+    events_.count_handled();
+    // One that was told to let go stays known until the next pass.
+    if (parts_.releases.covers(parts_.current->policy(process.policy).name, process.id)) return;
+    // Threads come in the order of their ids: those before this one that are known give its index, if some
+    // rule asks for it.
+    const auto& rules = parts_.current->policy(process.policy).threads;
+    const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
+    const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;
+    const int pid = process.id.tid;
+    auto view = view_of(process.id, process.policy, &process);
+    view.cpuset = cpuset_of(process.cpuset, pid, thread);
+    placer_.place(&process, {view, thread, static_cast<unsigned>(index), pid});
+}
+
+void Tasks::task_gone(int pid, int tid) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    const bool may_be_last = tid == pid || known->threads.size() < 2;
+    const bool lives_on = may_be_last && inventory::lives_on(parts_.root, known->id);
+    if (tid == pid && lives_on)
+        return lose_main(*known, parts_.current->policy(known->policy).name, placer_.assignments());
+    if (const auto* thread = known->threads.find(tid)) {
+        placer_.ended(thread->id);
+        reaper_.bury(thread->id, pid, placer_.assignments());
+        known->threads.erase(tid);
+    }
+    // The process is gone with its last thread.
+    if (!known->threads.empty() || lives_on) return;
+    reaper_.bury(known->id, pid, placer_.assignments());
+    parts_.releases.forget(known->id);
+    events_.later().forget(pid);
+    drop(pid);
+    parts_.observer.came_or_went();
+}
+
+std::optional<int> TaskRound::next_pid() {
+    if (!pids_) {
+        auto pids = inventory::PidStream::open(root_);
+        if (!pids) return give_up("the processes could not be listed: " + pids.error().to_string());
+        pids_ = std::move(*pids);
+    }
+    const auto pid = pids_->next();
+    if (!pid) return give_up("the list of processes broke off: " + pid.error().to_string());
+    return *pid;
+}
+
+std::nullopt_t TaskRound::give_up(const std::string& why) {
+    log_.error(why, "not listed");
+    for (auto& [pid, process] : tasks_.table().processes())
+        process.look.is_unread = true;
+    return std::nullopt;
+}
+
+bool TaskRound::begin_next() {
+    const auto pid = next_pid();
+    is_listed_ = !pid;
+    if (!pid) return true;
+    auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
+    if (!scan) {
+        log_.error(scan.error().to_string(), {"process not read", *pid});
+        if (auto* known = tasks_.table().find(*pid)) known->look.is_unread = true;
+    }
+    if (!scan || !*scan) return false;
+    listeners_.seen(**scan);
+    turn_ = tasks_.begin_turn(**scan);
+    return turn_.has_value();
+}
+
+bool TaskRound::step(const OutOfTime& out_of_time) {
+    while (!is_listed_) {
+        if (turn_ || begin_next()) {
+            if (turn_ && !tasks_.go_on(*turn_, out_of_time)) return false;
+            if (turn_)
+                if (const auto* known = tasks_.table().find(turn_->scan.id().tid)) listeners_.placed(*known);
+            turn_.reset();
+        }
+        if (!is_listed_ && out_of_time()) return false;
+    }
+    return true;
+}
+
+namespace {
+
+bool means_absent(int code) { return code == ENOENT || code == ENOTDIR || code == ENODEV; }
+
+} // namespace
+
+Result<bool> CgroupWalk::step(std::vector<int>& pids) {
+    auto done = file_ ? read_part(pids) : open_next();
+    if (!done) return std::unexpected(std::move(done.error()));
+    return !file_ && left_.empty();
+}
+
+Result<void> CgroupWalk::open_next() {
+    if (left_.empty()) return {};
+    const auto [folder, depth] = left_.back();
+    left_.pop_back();
+    auto file = sys_->open_file(folder + "/cgroup.procs", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (!file && means_absent(file.error().code)) return {}; // gone, or one of the group's own files
+    if (!file) return std::unexpected(std::move(file.error()));
+    file_ = std::move(*file);
+    if (depth == deepest_) return {};
+    const auto names = sys_->list(folder);
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name :
+         *names) // groups, and the group's own files, which are told apart when they are opened
+        left_.push_back({folder + "/" + name, depth + 1});
+    return {};
+}
+
+Result<void> CgroupWalk::read_part(std::vector<int>& pids) {
+    std::array<char, 4096> chunk{};
+    ssize_t got = 0;
+    do
+        got = ::read(file_.get(), chunk.data(), chunk.size());
+    while (got < 0 && errno == EINTR);
+    // EOPNOTSUPP: a threaded group, whose processes its domain lists.
+    if (got < 0 && errno != EOPNOTSUPP && !means_absent(errno))
+        return fail("cannot read the processes of a control group", {}, errno);
+    if (got <= 0) {
+        take_line(pids);
+        file_.reset();
+        return {};
+    }
+    for (const char c : std::string_view(chunk.data(), static_cast<std::size_t>(got))) {
+        if (c == '\n')
+            take_line(pids);
+        else if (line_.size() < 16)
+            line_ += c;
+    }
+    return {};
+}
+
+void CgroupWalk::take_line(std::vector<int>& pids) {
+    if (const auto pid = parse_number<int>(line_)) pids.push_back(*pid);
+    line_.clear();
+}
+
+bool GroupMembers::read_next() {
+    if (!walk_) {
+        if (groups_.empty()) return true;
+        walk_.emplace(sys_, "fs/cgroup" + groups_.back(), 0);
+        groups_.pop_back();
+    }
+    const auto done = walk_->step(pids_);
+    if (done && !*done) return false;
+    if (!done) too_many_(); // it cannot be read: a pass goes by processes
+    walk_.reset();
+    return groups_.empty();
+}
+
+bool GroupMembers::step(const OutOfTime& out_of_time) {
+    bool is_read = next_ > 0;
+    while (!is_read) {
+        is_read = read_next();
+        if (pids_.size() > most) {
+            too_many_();
+            return true;
+        }
+        if (out_of_time() && !is_read) return false;
+    }
+    while (next_ < pids_.size()) {
+        tasks_.process_moved(pids_[next_++]);
+        if (out_of_time()) return next_ == pids_.size();
+    }
+    return true;
+}
+
+void Followers::matched(const KnownProcess& process, const inventory::ProcessFacts& facts) {
+    parts_.matched(process);
+    // The control group is a file: it is read only where a policy is about units.
+    if (parts_.current->policy(process.policy).means != policy::Means::cpuset)
+        return parts_.units.forget(process.id);
+    const auto& cgroup = facts.cgroup();
+    // One that could not be read is no other one: the fence stays until the next pass.
+    if (facts.is_complete()) parts_.units.observe(process.id, cgroup, process.policy);
+}
+
+void Followers::placed(const KnownProcess& process) {
+    memory_.follow(process);
+    parts_.steering.observe(process);
+}
+
+void Followers::left(const KnownProcess& process) {
+    memory_.forget(process.id);
+    parts_.units.forget(process.id);
 }
 
 } // namespace affinityd::app

@@ -1,26 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/event_queue.hpp"
 #include "app/load.hpp"
-#include "app/reaper.hpp"
-#include "app/releases.hpp"
-#include "app/settling.hpp"
-#include "app/task_observer.hpp"
+#include "app/log.hpp"
+#include "app/place_thread.hpp"
+#include "app/steering.hpp"
+#include "app/task_events.hpp"
 #include "app/task_table.hpp"
-#include "app/thread_placer.hpp"
+#include "app/undo.hpp"
+#include "app/units.hpp"
 #include "app/work.hpp"
+#include "base/error.hpp"
+#include "enforcer/enforcer.hpp"
+#include "enforcer/executor.hpp"
+#include "host/root.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/facts.hpp"
 #include "inventory/process_scan.hpp"
+#include "planner/assignments.hpp"
+#include "state/journal.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityd::app {
+
+/// Whoever needs to see the processes under policy as they are looked at: units, memory, accounting.
+class TaskObserver {
+  public:
+    virtual ~TaskObserver() = default;
+    /// An event names this process, whether or not a policy wants it.
+    virtual void named(const inventory::ProcessScan& process) = 0;
+    /// A policy wants this process; its threads come next.
+    virtual void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) = 0;
+    /// All its threads have been looked at.
+    virtual void placed(const KnownProcess& process) = 0;
+    /// It is no longer under its policy.
+    virtual void left(const KnownProcess& process) = 0;
+    /// An event, not a pass, brought a process under a policy, under another one, or out of it: NICs may need
+    /// another number of lanes.
+    virtual void came_or_went() = 0;
+    /// A process or thread that an event named could not be read (no descriptor was left): a pass is wanted.
+    virtual void missed() = 0;
+    /// A process that an event named is not finished: step() has work.
+    virtual void work_left() = 0;
+};
+
+/// Sends the memory of processes under `memory: follow` to the NUMA nodes that they now run on.
+class MemoryFollower {
+  public:
+    MemoryFollower(const Current& current, enforcer::Enforcer& enforcer, Log& log)
+        : current_(current), enforcer_(enforcer), log_(log) {}
+
+    struct State {
+        std::vector<unsigned> nodes; ///< where its memory was last sent
+        std::string text;            ///< what became of that, for people
+    };
+    /// The process's threads are in place.
+    void follow(const KnownProcess& process);
+    void forget(const TaskId& process) { states_.erase(process); }
+    /// Takes up what has been moved since the last call.
+    void take_moved();
+    [[nodiscard]] const State* find(const TaskId& process) const; ///< nullptr: it was not asked for
+
+  private:
+    const Current& current_;
+    enforcer::Enforcer& enforcer_;
+    Log& log_;
+    std::unordered_map<TaskId, State> states_;
+};
+
+/// Has processes looked at again although no event names them: new ones when they have settled, and those
+/// that may come under another policy by what they do next.
+class Settling {
+  public:
+    /// References must outlive it.
+    Settling(const host::Root& root, const Current& current, const TaskTable& table,
+             inventory::FactSources& sources, LaterLooks& later)
+        : root_(root), current_(current), table_(table), sources_(sources), later_(later) {}
+
+    /// A process is looked at that a policy wants. If it is new to it, or runs another program, it begins to
+    /// settle; if its time has come, it has settled. Who was there long before the daemon has, too.
+    void looked(KnownProcess& process, bool is_new, bool is_executed);
+    /// It has several threads, the newest with that start time: it has settled when it has made no more for a
+    /// quarter of the time.
+    void made_threads(KnownProcess& process, std::uint64_t newest);
+    /// `policy`: the one that wants the process now, if any does. `has_changed`: an event has named it.
+    void look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
+                    bool has_changed);
+
+  private:
+    const host::Root& root_;
+    const Current& current_;
+    const TaskTable& table_;
+    inventory::FactSources& sources_;
+    LaterLooks& later_;
+};
+
+/// Clears away what is known of tasks that have ended: their slots, undo records, refusals and backoffs.
+class Reaper {
+  public:
+    Reaper(enforcer::Enforcer& enforcer, enforcer::Executor& executor, Log& log)
+        : enforcer_(enforcer), executor_(executor), log_(log) {}
+
+    /// A thread that is known to have ended.
+    void bury(const TaskId& thread, int pid, planner::Assignments& assignments);
+    /// A thread that may have ended; `known`: the process's entry, if it has one.
+    void bury_if_gone(int pid, const TaskId& thread, KnownProcess* known, planner::Assignments& assignments);
+
+    void begin_pass() {
+        cursor_ = 0;
+        doubtful_.clear();
+    }
+    /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just
+    /// been seen. True: all of them.
+    bool sweep(const TaskTable& table, planner::Assignments& assignments,
+               const std::function<bool()>& out_of_time);
+
+  private:
+    enforcer::Enforcer& enforcer_;
+    enforcer::Executor& executor_;
+    Log& log_;
+    std::optional<int> cursor_;    ///< up to which pid the sweep of this pass has come; no value: it is over
+    int pid_ = 0;                  ///< the process that the sweep has reached
+    std::vector<TaskId> doubtful_; ///< its threads that are still to be checked
+};
 
 /// Why a process is looked at.
 struct ProcessChange {
@@ -131,6 +243,119 @@ class Tasks {
     EventQueue events_;
     Settling settling_;
     std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
+};
+
+/// The pass's way over all processes: each is listed, read as far as somebody wants it, and placed.
+class TaskRound final : public Job {
+  public:
+    struct Listeners {
+        std::function<void(const inventory::ProcessScan& process)> seen; ///< wanted or not
+        std::function<void(const KnownProcess& process)> placed;         ///< all its threads were looked at
+    };
+    /// References must outlive it.
+    TaskRound(const host::Root& root, Tasks& tasks, Listeners listeners, Log& log)
+        : root_(root), tasks_(tasks), listeners_(std::move(listeners)), log_(log) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    /// True: there is a process to go on with, or the list is at its end.
+    [[nodiscard]] bool begin_next();
+    [[nodiscard]] std::optional<int> next_pid();
+    /// The rest is not listed: what is known may still be there.
+    std::nullopt_t give_up(const std::string& why);
+    const host::Root& root_;
+    Tasks& tasks_;
+    Listeners listeners_;
+    Log& log_;
+    std::optional<inventory::PidStream> pids_;
+    std::optional<Turn> turn_; ///< of the process that is looked at now
+    bool is_listed_ = false;   ///< all processes were named
+};
+
+/// The processes in a control group and in those below it, `deepest` levels down, read in small parts: a
+/// group may have many thousands. What comes or goes meanwhile may be missed. Source:
+/// Documentation/admin-guide/cgroup-v2.rst, cgroup.procs.
+class CgroupWalk {
+  public:
+    /// `folder` is relative to `sys`: "fs/cgroup/system.slice/nginx.service". `sys` must outlive the walk.
+    CgroupWalk(const host::Dir& sys, std::string folder, unsigned deepest = 8)
+        : sys_(&sys), deepest_(deepest), left_{{std::move(folder), 0}} {}
+
+    /// Reads at most 4 KiB, or one list of groups, and appends the process ids found. True: that was all. A
+    /// group that goes away meanwhile has no processes; one that cannot be read is an Error.
+    [[nodiscard]] Result<bool> step(std::vector<int>& pids);
+
+  private:
+    struct Group {
+        std::string folder;
+        unsigned depth = 0; ///< below the first one
+    };
+    [[nodiscard]] Result<void> open_next();
+    [[nodiscard]] Result<void> read_part(std::vector<int>& pids);
+    void take_line(std::vector<int>& pids);
+
+    const host::Dir* sys_;
+    unsigned deepest_;
+    std::vector<Group> left_; ///< groups that were not opened yet
+    host::Fd file_;           ///< cgroup.procs of the one that is being read
+    std::string line_;        ///< beginning of a line whose rest was not read yet
+};
+
+/// Looks at the processes of control groups that somebody has put processes into; which ones is not told. A
+/// process may come under another policy that way, or into another cpuset.
+class GroupMembers final : public Job {
+  public:
+    static constexpr std::size_t most = 1024; ///< processes that are looked at one by one
+    /// `groups` are paths below the folder where control groups are mounted. References must outlive it;
+    /// `too_many` is called where a pass is shorter.
+    GroupMembers(const host::Dir& sys, Tasks& tasks, std::vector<std::string> groups,
+                 std::function<void()> too_many)
+        : sys_(sys), tasks_(tasks), groups_(std::move(groups)), too_many_(std::move(too_many)) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    /// True: all are read.
+    bool read_next();
+    const host::Dir& sys_;
+    Tasks& tasks_;
+    std::vector<std::string> groups_;
+    std::function<void()> too_many_;
+    std::optional<CgroupWalk> walk_; ///< of the group that is being read
+    std::vector<int> pids_;
+    std::size_t next_ = 0; ///< of these
+};
+
+/// Passes on what Tasks sees of processes under policy to those who follow them.
+class Followers final : public TaskObserver {
+  public:
+    /// References must outlive it. The functions are those of TaskObserver.
+    struct Parts {
+        const Current& current;
+        Units& units;
+        Steering& steering;
+        enforcer::Enforcer& enforcer;
+        Log& log;
+        std::function<void(const inventory::ProcessScan&)> named;
+        std::function<void(const KnownProcess&)> matched;
+        std::function<void()> came_or_went;
+        std::function<void()> missed;
+        std::function<void()> work_left;
+    };
+    explicit Followers(Parts parts)
+        : parts_(std::move(parts)), memory_(parts_.current, parts_.enforcer, parts_.log) {}
+
+    void named(const inventory::ProcessScan& process) override { parts_.named(process); }
+    void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) override;
+    void placed(const KnownProcess& process) override;
+    void left(const KnownProcess& process) override;
+    void came_or_went() override { parts_.came_or_went(); }
+    void missed() override { parts_.missed(); }
+    void work_left() override { parts_.work_left(); }
+    [[nodiscard]] MemoryFollower& memory() { return memory_; }
+
+  private:
+    Parts parts_;
+    MemoryFollower memory_;
 };
 
 } // namespace affinityd::app

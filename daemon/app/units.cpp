@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/units.hpp"
 
-#include "app/group_members.hpp"
+#include "app/tasks.hpp"
 #include "planner/plan.hpp"
 #include "policy/cgroup_path.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "app/load.hpp"
 #include "app/log.hpp"
-#include "app/releases.hpp"
 #include "app/work.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/executor.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/joining.hpp"
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "control/handles.hpp"
 #include "control/join_peer.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/loop.hpp"
 
-#include "app/group_members.hpp"
 #include "app/queues.hpp"
+#include "app/tasks.hpp"
 #include "base/counted.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"

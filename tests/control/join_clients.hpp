@@ -2,7 +2,7 @@
 // Clients of the socket for joins, and a manager that notes what it was asked.
 #pragma once
 
-#include "app/joining.hpp"
+#include "app/commands.hpp"
 #include "control/join_wire.h"
 #include "host/fd.hpp"
 

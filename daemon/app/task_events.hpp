@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/budget.hpp"
-#include "app/later_looks.hpp"
 #include "host/proc_connector.hpp"
 #include "status/status.hpp"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,92 @@
 #include <sys/types.h>
 
 namespace affinityd::app {
+
+/// The time of the loop that each person's programs may take for themselves: events, scans, joins and
+/// questions on the bus. A person is a user with all subordinate ids. Each has a fifth of a CPU, and 40 ms at
+/// once, so that another person's program never waits for longer. Work of a person whose budget is spent
+/// waits for the next pass; requests are refused. Bounded to 4,096 persons.
+class Budget {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    /// True: nothing more is done for this person now.
+    [[nodiscard]] bool is_spent(uid_t person, Clock::time_point now) const {
+        return debt(person, now) > at_once;
+    }
+    /// True: half of what may be taken at once has been taken.
+    [[nodiscard]] bool is_low(uid_t person, Clock::time_point now) const {
+        return debt(person, now) > at_once / 2;
+    }
+    /// Takes the time that work took. The loop may have been interrupted meanwhile, so no more than 2 ms
+    /// count.
+    void charge(uid_t person, Clock::duration time, Clock::time_point now) {
+        if (paid_.size() >= most_persons && !paid_.contains(person))
+            std::erase_if(paid_, [&](const auto& entry) { return entry.second <= now; });
+        if (paid_.size() >= most_persons && !paid_.contains(person)) return;
+        auto& paid = paid_[person];
+        paid = std::min(std::max(paid, now) + share * std::min<Clock::duration>(time, longest_charge),
+                        now + longest_debt);
+    }
+
+  private:
+    static constexpr int share = 5; // one in so many
+    static constexpr std::chrono::milliseconds longest_charge{2};
+    static constexpr Clock::duration at_once = share * std::chrono::milliseconds(40);
+    static constexpr Clock::duration longest_debt = std::chrono::seconds(2);
+    static constexpr std::size_t most_persons = 4096;
+
+    [[nodiscard]] Clock::duration debt(uid_t person, Clock::time_point now) const {
+        const auto found = paid_.find(person);
+        return found == paid_.end() ? Clock::duration::zero() : found->second - now;
+    }
+
+    std::unordered_map<uid_t, Clock::time_point> paid_; ///< when all that was taken will have been earned
+};
+
+/// Which processes are to be looked at again although no event will name them. What a process writes over its
+/// arguments, or that it listens, the kernel tells nobody: such a process is looked at ten times in the
+/// five seconds after it was born, ran a program or changed its name or user. A new one is looked at once it
+/// has settled. Bounded: 4,096 processes of a user wait, 16,384 in all; passes find those that are left out.
+class LaterLooks {
+  public:
+    using Clock = std::chrono::steady_clock;
+    struct Due {
+        int pid = 0;
+        uid_t user = 0;
+    };
+
+    /// It is to be looked at several times from now on, at growing distances. Begins anew if it is already.
+    void begin_series(int pid, uid_t user, Clock::time_point now);
+    void end_series(int pid);
+    /// It is to be looked at then, once. Another time that was said before holds no more.
+    void look_at(int pid, uid_t user, Clock::time_point when);
+    /// It has ended.
+    void forget(int pid);
+    /// The next one whose time has come; no value: nobody's has.
+    [[nodiscard]] std::optional<Due> take_due(Clock::time_point now);
+    /// max(): never.
+    [[nodiscard]] Clock::time_point next_due() const { return due_.empty() ? never : due_.begin()->first; }
+    [[nodiscard]] std::size_t size() const { return looks_.size(); }
+
+  private:
+    static constexpr Clock::time_point never = Clock::time_point::max();
+    struct Look {
+        uid_t user = 0;
+        Clock::time_point begun{};        ///< of the series
+        std::size_t next = 0;             ///< look of the series
+        Clock::time_point series = never; ///< when that is
+        Clock::time_point once = never;
+        std::multimap<Clock::time_point, int>::iterator place{}; ///< in due_
+    };
+    using Looks = std::unordered_map<int, Look>;
+    [[nodiscard]] Look* find_or_add(int pid, uid_t user);
+    void place(int pid, Look& look);
+
+    Looks looks_;
+    std::multimap<Clock::time_point, int> due_;
+    std::unordered_map<uid_t, std::size_t> of_users_;
+};
 
 /// One thing to do because of process events.
 struct TaskNews {
