@@ -23,11 +23,11 @@ using planner::NotSteered;
 
 constexpr std::array distances{std::chrono::milliseconds(50), std::chrono::milliseconds(450),
                                std::chrono::milliseconds(2500)}; // looks after a process was placed
-constexpr std::chrono::seconds between_looks{5}, between_trials{60}, fair_time{60};
-constexpr std::size_t most_seen_file = 512U
-                                       << 10; ///< bytes of a list of sockets, which begins with listeners
-constexpr std::uint64_t enough_taken = 100;   ///< connections of an address, to judge shares by
-constexpr double most_share = 2;              ///< times an equal one
+constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60};
+/// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
+constexpr std::size_t most_listed = 16U << 20, most_listed_again = 512U << 10;
+constexpr std::uint64_t enough_taken = 100; ///< connections of an address, to judge shares by
+constexpr double most_share = 2;            ///< times an equal one
 
 } // namespace
 
@@ -100,9 +100,11 @@ void Steering::forget_kept() {
 }
 
 void Steering::take_events() {
-    if (!reads_ || !reads_->take_events()) return;
-    is_paused_ = true;
-    next_look_ = std::min(next_look_, std::max(Clock::now(), last_look_ + distances.front()));
+    const auto opened = reads_ ? reads_->take_events() : steer::Opened{};
+    if (!opened.any) return;
+    is_paused_ |= opened.paused;
+    next_look_ =
+        std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + between_events));
 }
 
 void Steering::look() {
@@ -115,7 +117,7 @@ void Steering::look() {
         return;
     }
     last_look_ = now;
-    is_paused_ |= reads_->take_events();
+    is_paused_ |= reads_->take_events().paused;
     locality::ReadCounts seen;
     if (const auto done = reads_->take(seen); done) {
         parts_.counted(seen);
@@ -128,12 +130,15 @@ void Steering::look() {
         takers_.insert(taker.process);
     }
     std::map<std::uint64_t, std::vector<const KnownProcess*>> processes;
+    std::set<int> followed;
     for (const auto& [pid, process] : parts_.tasks.processes()) {
         if (!steers(parts_.current->policy(process.policy))) continue;
         auto [space, is_new] = space_of_.try_emplace(process.id);
         if (is_new) space->second = inventory::name_space(parts_.root, std::to_string(pid), "net");
         if (space->second != 0) processes[space->second].push_back(&process);
+        followed.insert(pid);
     }
+    reads_->follow(followed);
     for (auto space = spaces_.begin(); space != spaces_.end();) {
         const bool is_over = !processes.contains(space->first);
         if (is_over && space->second.lanes) space->second.lanes->end();
@@ -164,11 +169,13 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
         space.why_not.clear();
         space.lanes = std::move(*lanes);
     }
+    // The kernel tells of listeners that a known process opens; others come with descriptors from elsewhere.
+    space.turn = (space.turn + 1) % processes.size();
     std::vector<int> pids;
     for (const auto* process : processes) {
         pids.push_back(process->id.tid);
         auto& scans = space.scans[process->id];
-        if (scans.number < static_cast<int>(distances.size())) {
+        if (scans.number < distances.size() || process == processes[space.turn]) {
             ++scans.number;
             scans.datagrams = space.lanes->mark(process->id.tid);
         }
@@ -180,6 +187,7 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
     for (const auto& listener : listeners)
         space.seen.emplace(listener.cookie, judge(listener, takers));
     weigh(space, takers);
+    if (is_paused) space.listed.clear();
     auto wanted = services(processes.front()->id.tid, space, listeners);
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
     const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
@@ -199,7 +207,7 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
 
 /// Where its tasks' connections arrive, if that is the same CPU for all of them.
 Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& takers) const {
-    Seen seen{.policy = {}, .port = listener.at.port, .worker = {}, .cpu = {}};
+    Seen seen{.policy = {}, .at = listener.at, .worker = {}, .cpu = {}};
     const auto [begin, end] = takers.equal_range(listener.cookie);
     bool is_first = true;
     for (auto taker = begin; taker != end; ++taker) {
@@ -220,7 +228,7 @@ Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& ta
             if (!cpu) why = planner::why_no_arrival(*resolved);
         }
         if (is_first)
-            seen = {policy.name, listener.at.port, worker, process->id.tid, cpu, why};
+            seen = {policy.name, listener.at, worker, process->id.tid, cpu, why};
         else if (cpu != seen.cpu)
             seen.cpu.reset(), seen.why = NotSteered::shared;
         is_first = false;
@@ -257,32 +265,37 @@ void Steering::weigh(Space& space, const Takers& takers) {
         taken.before = taken.now;
 }
 
-/// Other programs' listeners on the same ports, as the kernel prefers an exact address, and IPv4's own.
-/// `second`: a list was cut within its listeners, which come first.
-std::pair<std::set<steer::Address>, bool>
-Steering::others_on(int process, const std::set<std::uint16_t>& ports, const Groups& groups) const {
-    if (ports.empty()) return {};
-    std::set<steer::Address> others;
+/// Lists listeners on ports of which all addresses are steered, as the kernel prefers an exact one, and
+/// IPv4's own. Once they have been read, the kernel notes new ones. When they were read, in ns of the
+/// monotonic clock; 0: not all of them were read again; no value: there are too many.
+std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
+                                                   const std::set<std::uint16_t>& ports) const {
+    const auto now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+    const bool is_first = !std::ranges::includes(space.listed, ports);
+    std::set<steer::Address> found;
     bool is_cut = false;
     for (const auto& file : inventory::net_files) {
-        if (file.protocol != inventory::Protocol::tcp) continue;
+        if (file.protocol != inventory::Protocol::tcp || ports.empty()) continue;
         bool listens = true;
         const auto take = [&](const inventory::LocalSocket& socket) {
-            const steer::Address at{socket.local, socket.port};
             listens = socket.listens();
-            if (listens && ports.contains(socket.port) && !groups.contains(at)) others.insert(at);
+            if (listens && ports.contains(socket.port)) found.insert({socket.local, socket.port});
         };
-        const auto is_whole =
-            inventory::read_net_file(parts_.root, std::to_string(process) + "/", file, most_seen_file, take);
+        const auto is_whole = inventory::read_net_file(parts_.root, std::to_string(process) + "/", file,
+                                                       is_first ? most_listed : most_listed_again, take);
         is_cut |= !is_whole || (!*is_whole && listens);
     }
-    return {std::move(others), is_cut};
+    if (is_cut) found.merge(space.others);
+    space.others = std::move(found);
+    if (is_cut && is_first) return std::nullopt;
+    space.listed = ports;
+    return is_cut ? 0 : static_cast<std::uint64_t>(now);
 }
 
 /// How connections to each address are to be handed out. `process`: one of the namespace.
 std::vector<steer::Service> Steering::services(int process, Space& space,
                                                const std::vector<steer::Listener>& listeners) {
-    Groups groups;
+    std::map<steer::Address, std::vector<const steer::Listener*>> groups;
     for (const auto& listener : listeners)
         groups[listener.at].push_back(&listener);
     std::set<std::uint16_t> ports;
@@ -298,10 +311,7 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
             if (group.size() == 1 && seen.cpu) seen.cpu.reset(), seen.why = NotSteered::single;
             if (seen.cpu) of_cpus[*seen.cpu].push_back(listener->cookie);
         }
-        if (!has_policy) { // a program's that is under no policy, or none has taken yet
-            found.push_back(service);
-            continue;
-        }
+        if (!has_policy) continue; // a program's that is under no policy, or none has taken yet
         // Those that no task was seen to take from belong to the policy of the others.
         for (const auto* listener : group) {
             auto& seen = space.seen.at(listener->cookie);
@@ -321,28 +331,36 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
         }
         // The kernel's choice among all of them gives the others their part.
         service.pass_on = 1 - static_cast<double>(service.slots.size()) / static_cast<double>(group.size());
-        if (!service.slots.empty()) ports.insert(at.port);
+        if (service.slots.empty()) continue;
+        if (at.local.is_any()) ports.insert(at.port);
         if (group.front()->is_dual && at.local.is_any()) {
             auto dual = service;
             dual.at.local = inventory::IpAddress::from_ipv4({});
+            dual.is_dual = true;
             duals.emplace(dual.at, std::move(dual));
         }
         found.push_back(std::move(service));
     }
-    const auto [others, is_cut] = others_on(process, ports, groups);
-    for (const auto& at : others)
-        found.push_back({.at = at});
+    const auto listed = list_others(process, space, ports);
+    auto others = space.others;
+    for (const auto& [at, group] : groups)
+        if (ports.contains(at.port)) others.insert(at);
     for (auto& [at, dual] : duals)
-        if (!others.contains(at) && !groups.contains(at)) found.push_back(std::move(dual));
-    std::erase_if(found, [&](const auto& service) { return !ports.contains(service.at.port); });
-    // One that is not known could lose its connections.
-    space.is_full = !ports.empty() && (is_cut || found.size() > steer_most_services ||
-                                       listeners.size() >= steer_most_listeners);
-    if (space.is_full) {
+        if (!others.contains(at)) found.push_back(std::move(dual));
+    // An exact address that is steered, too, is found before all of them.
+    for (const auto& service : found)
+        others.erase(service.at);
+    const bool is_known = listed && space.lanes->leave(others, *listed);
+    const auto leave_alone = [&](const auto& is_meant) {
+        std::erase_if(found, [&](const auto& service) { return is_meant(service.at); });
         for (auto& [cookie, seen] : space.seen)
-            if (std::exchange(seen.cpu, std::nullopt)) seen.why = NotSteered::too_many;
-        found.clear();
-    }
+            if (seen.cpu && is_meant(seen.at)) seen.cpu.reset(), seen.why = NotSteered::too_many;
+    };
+    // One that is not known could lose its connections.
+    const bool is_cut = listeners.size() >= steer_most_listeners;
+    space.is_full = is_cut || !is_known;
+    if (is_cut) leave_alone([](const auto&) { return true; });
+    if (!is_known) leave_alone([](const auto& at) { return at.local.is_any(); });
     std::ranges::sort(found, {}, &steer::Service::at);
     return found;
 }
@@ -354,9 +372,9 @@ bool Steering::spread_workers(const Space& space) {
     std::set<std::pair<std::string, std::uint16_t>> unknown;
     for (const auto& [cookie, seen] : space.seen)
         if (seen.cpu)
-            servers[{seen.policy, seen.port}].emplace(seen.worker, seen.process);
+            servers[{seen.policy, seen.at.port}].emplace(seen.worker, seen.process);
         else if (planner::is_undecided(seen.why))
-            unknown.insert({seen.policy, seen.port});
+            unknown.insert({seen.policy, seen.at.port});
     for (const auto& [server, workers] : servers) {
         const auto* resolved = parts_.current.placements().find(server.first);
         if (resolved == nullptr || unknown.contains(server)) continue;
@@ -408,7 +426,7 @@ bool Steering::is_settled(const TaskId& task) const {
             if (!seen.cpu || seen.worker != task) continue;
             return std::ranges::none_of(space.seen, [&](const auto& other) {
                 return other.second.worker != task && other.second.cpu == seen.cpu &&
-                       other.second.policy == seen.policy && other.second.port == seen.port;
+                       other.second.policy == seen.policy && other.second.at.port == seen.at.port;
             });
         }
     return false;
@@ -436,7 +454,7 @@ void Steering::explain(const TaskId& process, status::ProcessExplanation& into) 
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.process != process.tid) continue;
             if (seen.cpu) {
-                into.accepting.listeners.push_back({seen.port, seen.worker.tid, *seen.cpu});
+                into.accepting.listeners.push_back({seen.at.port, seen.worker.tid, *seen.cpu});
                 const auto handed = space.lanes->handed();
                 into.accepting.handed = {handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
             } else
@@ -465,10 +483,9 @@ std::vector<planner::Problem> Steering::problems() const {
             list.push_back(
                 {{},
                  "steering",
-                 fmt::format(
-                     "too many listeners in network namespace {}, more than {} addresses on ports that "
-                     "are steered: the kernel chooses",
-                     name, static_cast<int>(steer_most_services)),
+                 fmt::format("the map of listeners is full (network namespace {} has more than {}): the rest "
+                             "is the kernel's choice",
+                             name, static_cast<int>(steer_most_listeners)),
                  "ss -ltnp"});
     return list;
 }

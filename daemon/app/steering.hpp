@@ -75,7 +75,7 @@ class Steering {
     /// A listener, as it was seen last.
     struct Seen {
         std::string policy;
-        std::uint16_t port = 0;
+        steer::Address at;
         TaskId worker{}; ///< thread or process that takes its connections
         int process = 0;
         std::optional<unsigned> cpu; ///< where its connections arrive; no value: it is left alone
@@ -92,11 +92,14 @@ class Steering {
         std::string why_not; ///< ""
         Clock::time_point retry{};
         struct Scans {
-            int number = 0;            ///< how often its descriptors were gone through
+            std::size_t number = 0;    ///< how often its descriptors were gone through
             std::size_t datagrams = 0; ///< sockets of UDP that it has
         };
-        std::map<TaskId, Scans> scans; ///< of processes
-        bool is_full = false;          ///< it has more listeners than there is room for
+        std::map<TaskId, Scans> scans;   ///< of processes
+        bool is_full = false;            ///< it has more listeners than there is room for
+        std::set<std::uint16_t> listed;  ///< ports of which others' listeners are known
+        std::set<steer::Address> others; ///< these
+        std::size_t turn = 0;            ///< of the process whose descriptors are gone through next
         std::vector<steer::Service> in_force;
         std::map<std::uint64_t, int> refused; ///< errno values, by cookie
         std::map<std::uint64_t, Seen> seen;   ///< by cookie
@@ -114,9 +117,8 @@ class Steering {
                 const Takers& takers, bool is_paused);
     [[nodiscard]] Seen judge(const steer::Listener& listener, const Takers& takers) const;
     void weigh(Space& space, const Takers& takers);
-    using Groups = std::map<steer::Address, std::vector<const steer::Listener*>>;
-    [[nodiscard]] std::pair<std::set<steer::Address>, bool>
-    others_on(int process, const std::set<std::uint16_t>& ports, const Groups& groups) const;
+    [[nodiscard]] std::optional<std::uint64_t> list_others(int process, Space& space,
+                                                           const std::set<std::uint16_t>& ports) const;
     std::vector<steer::Service> services(int process, Space& space,
                                          const std::vector<steer::Listener>& listeners);
     [[nodiscard]] bool spread_workers(const Space& space);

@@ -24,7 +24,7 @@ std::string_view to_string(NotSteered why) {
         "its program chooses by a BPF program of its own",
         "it is bound to an interface",
         "it is a socket of UDP",
-        "there are too many listeners in its network namespace",
+        "the map of listeners is full",
         "the kernel does not take it in"};
     return texts[static_cast<std::size_t>(why)];
 }

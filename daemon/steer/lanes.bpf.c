@@ -6,19 +6,12 @@
 #include <bpf/bpf_helpers.h>
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
 #include "listeners.bpf.h"
 
 const volatile unsigned int space = 0; /* inode of the network namespace */
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, steer_most_services);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, struct steer_address);
-    __type(value, struct steer_service);
-} services SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -70,8 +63,10 @@ static __always_inline int assign(struct bpf_sk_lookup *ctx, const struct steer_
     return code == 0;
 }
 
+/* As the kernel's own search does, an exact address comes first, and IPv4's own before that of IPv6. */
 static __always_inline struct steer_service *service_of(struct bpf_sk_lookup *ctx) {
-    struct steer_address key = {.port = ctx->local_port, .family = ctx->family};
+    struct steer_address key = {.space = space, .port = ctx->local_port, .family = ctx->family};
+    const struct steer_address any = key;
     struct steer_service *service;
 
     if (ctx->family == inet) {
@@ -84,23 +79,21 @@ static __always_inline struct steer_service *service_of(struct bpf_sk_lookup *ct
     }
     service = bpf_map_lookup_elem(&services, &key);
     if (service) return service;
-    key.address[0] = key.address[1] = key.address[2] = key.address[3] = 0;
-    return bpf_map_lookup_elem(&services, &key);
+    service = bpf_map_lookup_elem(&services, &any);
+    if (!service || bpf_map_lookup_elem(&strangers, &key)) return 0;
+    return service->is_dual && bpf_map_lookup_elem(&strangers, &any) ? 0 : service;
 }
 
 /* For each SYN, and the last ACK with SYN cookies. The choice depends on the flow and its CPU only, so that both find the same listener. */
 SEC("sk_lookup")
 int steer(struct bpf_sk_lookup *ctx) {
-    struct steer_port port = {.space = space, .port = ctx->local_port};
     struct steer_lane_key where = {.cpu = bpf_get_smp_processor_id()};
     struct steer_slot slot = {};
     struct steer_service *service;
     struct steer_lane *lane;
-    __u32 *state, flow;
+    __u32 flow;
 
     if (ctx->protocol != tcp) return SK_PASS;
-    state = bpf_map_lookup_elem(&ports, &port);
-    if (!state || *state != steer_on) return SK_PASS;
     service = service_of(ctx);
     if (!service || service->slots == 0) return SK_PASS;
     flow = (__u32)ctx->remote_port * 2654435761u; /* clients differ in it, connections of one client too */

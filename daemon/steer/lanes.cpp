@@ -24,10 +24,11 @@ namespace affinityd::steer {
 
 namespace {
 
-constexpr std::array own_tables{"services", "lanes", "slots", "places"};
+constexpr std::array own_tables{"lanes", "slots", "places"};
 
-steer_address address_of(const Address& at) {
+steer_address address_of(std::uint64_t space, const Address& at) {
     steer_address key{};
+    key.space = static_cast<unsigned>(space);
     key.port = at.port;
     const bool is_ipv4 = at.local.is_ipv4();
     key.family = is_ipv4 ? AF_INET : AF_INET6;
@@ -38,20 +39,24 @@ steer_address address_of(const Address& at) {
     return key;
 }
 
-Listener listener_of(const steer_found& found) {
-    Listener listener{.cookie = found.cookie,
-                      .at = {{}, found.port},
-                      .is_dual = found.is_dual != 0,
-                      .has_program = found.has_program != 0,
-                      .has_device = found.device != 0};
-    if (found.family == AF_INET) {
+Address address_of(const steer_address& key) {
+    Address at{{}, key.port};
+    if (key.family == AF_INET) {
         std::array<std::uint8_t, 4> bytes{};
-        std::memcpy(bytes.data(), found.address, 4);
-        listener.at.local = inventory::IpAddress::from_ipv4(bytes);
+        std::memcpy(bytes.data(), key.address, 4);
+        at.local = inventory::IpAddress::from_ipv4(bytes);
     } else {
-        std::memcpy(listener.at.local.bytes.data(), found.address, 16);
+        std::memcpy(at.local.bytes.data(), key.address, 16);
     }
-    return listener;
+    return at;
+}
+
+Listener listener_of(const steer_found& found) {
+    return {.cookie = found.cookie,
+            .at = address_of(found.at),
+            .is_dual = found.is_dual != 0,
+            .has_program = found.has_program != 0,
+            .has_device = found.device != 0};
 }
 
 /// Removes all entries.
@@ -74,9 +79,9 @@ struct Lanes::Program {
     const Reads* reads = nullptr;
     Kept* kept = nullptr;
     std::uint64_t space = 0;
-    std::set<std::uint16_t> ports;
-    std::vector<int> processes; ///< whose listeners matter
-    bool has_marked = true;     ///< the kernel lists sockets by their storage
+    unsigned next_id = static_cast<unsigned>(::getpid()) << 16U; ///< of a service: none is used twice
+    std::vector<int> processes;                                  ///< whose listeners matter
+    bool has_marked = true; ///< the kernel lists sockets by their storage
 
     Program() = default;
     Program(const Program&) = delete;
@@ -98,13 +103,14 @@ struct Lanes::Program {
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.of_marked, has_marked);
         skeleton->rodata->space = static_cast<unsigned>(space);
-        for (const auto* shared : {"marked", "origins", "ports"})
+        for (const auto* shared : {"marked", "origins", "services", "strangers"})
             bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, shared), reads->table(shared));
         if (adopts)
             for (const auto* own : own_tables)
                 if (const int fd = kept->find(name(own)); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, own), fd);
         if (const int failed = steer_lanes__load(skeleton); failed != 0) return -failed;
+        if (!adopts) clear_services(); // of a namespace that had the same number
         link = bpf_program__attach_netns(skeleton->progs.steer, file);
         if (link == nullptr) return errno;
         // The former daemon's program is in force until this one is.
@@ -114,6 +120,28 @@ struct Lanes::Program {
             if (!adopts || kept->find(name(own)) < 0)
                 kept->store(name(own), bpf_map__fd(bpf_object__find_map_by_name(skeleton->obj, own)));
         return 0;
+    }
+
+    /// Those of this namespace in a table by address.
+    template <class Value>
+    [[nodiscard]] std::map<Address, Value> in_force(const char* table) const {
+        std::map<Address, Value> found;
+        std::ignore = read_table<steer_address, Value>(reads->table(table),
+                                                       [&](const steer_address& key, const Value& value) {
+                                                           if (key.space == space)
+                                                               found.emplace(address_of(key), value);
+                                                       });
+        return found;
+    }
+
+    void remove(const char* table, const Address& at) const {
+        const auto key = address_of(space, at);
+        bpf_map_delete_elem(reads->table(table), &key);
+    }
+
+    void clear_services() const {
+        for (const auto& [at, service] : in_force<steer_service>("services"))
+            remove("services", at);
     }
 
     /// Reads what an iterator finds.
@@ -159,8 +187,8 @@ struct Lanes::Program {
     }
 
     template <class Key, class Value>
-    void put(const bpf_map* map, const Key& key, const Value& value) const {
-        bpf_map_update_elem(bpf_map__fd(map), &key, &value, BPF_ANY);
+    bool put(int map, const Key& key, const Value& value) const {
+        return bpf_map_update_elem(map, &key, &value, BPF_ANY) == 0;
     }
 };
 
@@ -203,35 +231,25 @@ std::vector<Listener> Lanes::listeners(std::vector<int> processes) {
 std::map<std::uint64_t, int> Lanes::set(const std::vector<Service>& services) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
-    std::set<std::uint16_t> ports;
-    for (const auto& service : services)
-        ports.insert(service.at.port);
-    for (const auto port : own.ports)
-        if (!ports.contains(port)) own.reads->forget_port(own.space, port);
-    for (const auto port : ports) // the kernel chooses meanwhile
-        own.reads->set_port(own.space, port, PortState::paused);
-    own.ports = ports;
-    clear_table<steer_address>(maps.services);
+    own.clear_services(); // the kernel chooses meanwhile
     clear_table<steer_lane_key>(maps.lanes);
     clear_table<steer_slot>(maps.slots);
     clear_table<std::uint64_t>(maps.places);
     std::map<std::uint64_t, steer_places> places;
-    unsigned id = 0;
+    const unsigned first_id = own.next_id;
     for (const auto& service : services) {
-        const auto slots = static_cast<unsigned>(service.slots.size());
-        for (unsigned i = 0; i < slots; ++i) {
+        const unsigned id = own.next_id++;
+        for (unsigned i = 0; i < service.slots.size(); ++i) {
             auto& its = places[service.slots[i]];
             if (its.count < steer_most_places) its.at[its.count++] = {id, i};
         }
         for (const auto& [cpu, lane] : service.lanes)
-            own.put(maps.lanes, steer_lane_key{id, cpu},
+            own.put(bpf_map__fd(maps.lanes), steer_lane_key{id, cpu},
                     steer_lane{lane.first, lane.count, share_of(lane.pass_on)});
-        own.put(maps.services, address_of(service.at), steer_service{id, slots, share_of(service.pass_on)});
-        ++id;
     }
     for (auto& [cookie, its] : places) {
         its.result = -ENOENT;
-        own.put(maps.places, cookie, its);
+        own.put(bpf_map__fd(maps.places), cookie, its);
     }
     std::ignore = own.marked();
     std::map<std::uint64_t, int> refused;
@@ -240,9 +258,30 @@ std::map<std::uint64_t, int> Lanes::set(const std::vector<Service>& services) {
         if (bpf_map_lookup_elem(bpf_map__fd(maps.places), &cookie, &now) != 0 || now.result != 0)
             refused[cookie] = -now.result;
     }
-    for (const auto port : ports)
-        own.reads->set_port(own.space, port, PortState::on);
+    for (unsigned i = 0; i < services.size(); ++i) {
+        const auto& service = services[i];
+        const steer_service value{first_id + i, static_cast<unsigned>(service.slots.size()),
+                                  share_of(service.pass_on), service.is_dual ? 1U : 0U};
+        if (!own.put(own.reads->table("services"), address_of(own.space, service.at), value))
+            for (const auto cookie : service.slots)
+                refused[cookie] = ENOSPC;
+    }
     return refused;
+}
+
+bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
+    const auto& own = *program_;
+    const auto noted = own.in_force<std::uint64_t>("strangers");
+    for (const auto& [at, opened] : noted)
+        if (!others.contains(at) && opened < listed) own.remove("strangers", at);
+    for (const auto& at : others) {
+        if (noted.contains(at) || own.put(own.reads->table("strangers"), address_of(own.space, at), listed))
+            continue;
+        for (const auto& [made, opened] : own.in_force<std::uint64_t>("strangers"))
+            own.remove("strangers", made);
+        return false;
+    }
+    return true;
 }
 
 Handed Lanes::handed() const {
@@ -257,6 +296,7 @@ Handed Lanes::handed() const {
 
 void Lanes::end() {
     std::ignore = set({});
+    std::ignore = leave({}, ~0ULL);
     program_->kept->remove(program_->name("link"));
     for (const auto* own : own_tables)
         program_->kept->remove(program_->name(own));

@@ -4,15 +4,18 @@
 
 enum {
     steer_most_listeners = 4096, /* of a network namespace */
-    steer_most_services = 1024,  /* addresses with ports */
+    steer_most_strangers = 4096, /* addresses that others have under one that is steered as a whole */
+    steer_most_services = 8192,  /* addresses that are steered */
     steer_most_slots = 16384,
     steer_most_lanes = 65536,    /* services times CPUs */
+    steer_most_processes = 16384, /* whose listeners matter */
     steer_most_places = 8,       /* slots of one listener */
     steer_whole = 65536,         /* all connections, where a share of them is told */
 };
 
-/* An address and port where connections come in. */
+/* An address and port where connections come in, of a network namespace. */
 struct steer_address {
+    unsigned int space;      /* its inode */
     unsigned int address[4]; /* network order, IPv4 in the first; all 0: any */
     unsigned short port;     /* host order */
     unsigned short family;
@@ -22,6 +25,7 @@ struct steer_service {
     unsigned int id;
     unsigned int slots;   /* 0: the kernel chooses */
     unsigned int pass_on; /* of steer_whole: so many are left to the kernel's choice in any case */
+    unsigned int is_dual; /* IPv4 of a listener of IPv6: one of IPv4's own takes it from that one */
 };
 
 /* Where connections that arrive on one CPU go. */
@@ -47,20 +51,13 @@ struct steer_places {
 /* A listener, as an iterator or the event finds it. */
 struct steer_found {
     unsigned long long cookie;
-    unsigned int address[4];
-    unsigned short port, family;
-    unsigned int device;      /* SO_BINDTODEVICE; 0: none */
-    unsigned char is_dual;    /* IPv6 that takes IPv4, too */
+    struct steer_address at;
+    unsigned int device;       /* SO_BINDTODEVICE; 0: none */
+    unsigned char is_dual;     /* IPv6 that takes IPv4, too */
     unsigned char has_program; /* its group chooses by a program of its own */
     unsigned char is_datagram; /* a socket of UDP that shares its port, as servers open for each worker */
-    unsigned char unused[5];
+    unsigned char unused;
 };
-
-/* A port whose listeners matter. */
-struct steer_port {
-    unsigned int space, port;
-};
-enum { steer_on = 1, steer_paused = 2 };
 
 /* Storage at a listener, which the kernel copies to each of its connections. */
 struct steer_origin {

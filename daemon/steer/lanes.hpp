@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +36,7 @@ struct Listener {
 /// How connections to one address are to be handed out.
 struct Service {
     Address at;
-    /// The listeners in the order of their slots; none: the kernel chooses.
-    std::vector<std::uint64_t> slots{};
+    std::vector<std::uint64_t> slots{}; ///< the listeners, by cookie, in the order of their slots
     struct Lane {
         unsigned first = 0, count = 0; ///< slots
         double pass_on = 0;            ///< 0..1: so many go to any slot, as the lane has more than its share
@@ -44,6 +44,7 @@ struct Service {
     };
     std::map<unsigned, Lane> lanes{}; ///< by the CPU where connections arrive
     double pass_on = 0;               ///< 0..1: so many are left to the kernel's choice
+    bool is_dual = false;             ///< IPv4 of a listener of IPv6: IPv4's own takes it from that one
     friend bool operator==(const Service&, const Service&) = default;
 };
 
@@ -67,6 +68,10 @@ class Lanes {
     [[nodiscard]] std::vector<Listener> listeners(std::vector<int> processes);
     /// Puts this in force instead of what was. By cookie, why a listener was refused: an errno value.
     std::map<std::uint64_t, int> set(const std::vector<Service>& services);
+    /// Addresses of others that are more specific than one that is steered: their connections are left alone.
+    /// `listed`: when they were listed, in ns of the monotonic clock; those that opened later stay noted.
+    /// False: there is no room, and none of them is noted.
+    [[nodiscard]] bool leave(const std::set<Address>& others, std::uint64_t listed);
     [[nodiscard]] Handed handed() const;
     /// Ends steering, also for systemd.
     void end();

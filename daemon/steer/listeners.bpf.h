@@ -21,31 +21,46 @@ struct {
     __type(value, struct steer_origin);
 } origins SEC(".maps");
 
+/* What is steered. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, steer_most_services);
     __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, struct steer_port);
-    __type(value, __u32);
-} ports SEC(".maps");
+    __type(key, struct steer_address);
+    __type(value, struct steer_service);
+} services SEC(".maps");
+
+/* More specific addresses of listeners that are not: when each began to listen, in ns of the monotonic clock. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, steer_most_strangers);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, struct steer_address);
+    __type(value, __u64);
+} strangers SEC(".maps");
 
 static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     struct sock_reuseport *group = sk->sk_reuseport_cb;
+    struct steer_address *at = &is->at;
 
     is->cookie = bpf_get_socket_cookie(sk);
-    is->port = sk->__sk_common.skc_num;
-    is->family = sk->__sk_common.skc_family;
     is->device = sk->__sk_common.skc_bound_dev_if;
     is->has_program = group && group->prog;
-    if (is->family == inet6) {
-        is->address[0] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[0];
-        is->address[1] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[1];
-        is->address[2] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[2];
-        is->address[3] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
+    at->space = sk->__sk_common.skc_net.net->ns.inum;
+    at->port = sk->__sk_common.skc_num;
+    at->family = sk->__sk_common.skc_family;
+    if (at->family == inet6) {
+        at->address[0] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[0];
+        at->address[1] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[1];
+        at->address[2] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[2];
+        at->address[3] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
         is->is_dual = !BPF_CORE_READ_BITFIELD_PROBED(&sk->__sk_common, skc_ipv6only);
-    } else {
-        is->address[0] = sk->__sk_common.skc_rcv_saddr;
+        if (at->address[0] != 0 || at->address[1] != 0 || at->address[2] != bpf_htonl(0xffff)) return;
+        at->address[2] = at->address[3] = 0; /* a listener of IPv6 on an address of IPv4 is one of that */
+        at->family = inet;
+        is->is_dual = 0;
     }
+    if (at->family == inet) at->address[0] = sk->__sk_common.skc_rcv_saddr;
 }
 
 static __always_inline void mark(struct sock *sk) {

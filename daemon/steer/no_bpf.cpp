@@ -13,9 +13,8 @@ Result<std::map<int, std::string>> Reads::readers() const { return std::map<int,
 Result<void> Reads::take(locality::ReadCounts& /*seen*/) const { return {}; }
 std::vector<Taker> Reads::takers() const { return {}; }
 int Reads::event_fd() const { return -1; }
-bool Reads::take_events() { return false; }
-void Reads::set_port(std::uint64_t, std::uint16_t, PortState) const {}
-void Reads::forget_port(std::uint64_t, std::uint16_t) const {}
+Opened Reads::take_events() { return {}; }
+void Reads::follow(const std::set<int>& /*processes*/) const {}
 int Reads::table(const std::string& /*name*/) const { return -1; }
 
 Result<Lanes> Lanes::open(const host::Root&, int, std::uint64_t, const Reads&, Kept&) {
@@ -24,6 +23,7 @@ Result<Lanes> Lanes::open(const host::Root&, int, std::uint64_t, const Reads&, K
 std::size_t Lanes::mark(int /*process*/) { return 0; }
 std::vector<Listener> Lanes::listeners(std::vector<int> /*processes*/) { return {}; }
 std::map<std::uint64_t, int> Lanes::set(const std::vector<Service>& /*services*/) { return {}; }
+bool Lanes::leave(const std::set<Address>& /*others*/, std::uint64_t /*listed*/) { return true; }
 Handed Lanes::handed() const { return {}; }
 void Lanes::end() {}
 

@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
 #include "listeners.bpf.h"
@@ -24,6 +25,15 @@ struct {
     __type(key, struct steer_taker);
     __type(value, __u64);
 } takers SEC(".maps");
+
+/* Whose listeners are marked from when they begin to listen. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, steer_most_processes);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32);
+    __type(value, __u64);
+} followed SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -173,15 +183,34 @@ int BPF_PROG(on_other_read, struct sock *sk, int length) {
     return 0;
 }
 
-/* A listener whose port matters: steering of the port pauses in the event, before the first connection could be kept from it. */
+/* A listener of a process that is followed, or one more of an address that is steered, is marked, and the daemon told. One on a more specific
+ * address than that keeps its connections from the first, as the program that steers leaves its address alone from now on. All others, as any
+ * user may open on addresses of his own, do not matter. */
 static __always_inline void note_listener(struct sock *sk) {
-    struct steer_port key = {.space = sk->__sk_common.skc_net.net->ns.inum, .port = sk->__sk_common.skc_num};
-    __u32 *state = bpf_map_lookup_elem(&ports, &key);
+    const __u32 process = bpf_get_current_pid_tgid() >> 32;
+    const __u64 now = bpf_ktime_get_ns();
+    struct steer_found is = {};
+    struct steer_service *service;
+    int matters = bpf_map_lookup_elem(&followed, &process) != 0;
+    __u32 is_paused = 0;
 
-    if (!state || sk->sk_protocol != tcp) return;
-    *state = steer_paused;
+    if (sk->sk_protocol != tcp) return;
+    describe(sk, &is);
+    service = bpf_map_lookup_elem(&services, &is.at);
+    if (service && !service->is_dual) {
+        matters = 1;
+    } else {
+        struct steer_address any = {.space = is.at.space, .port = is.at.port, .family = is.at.family};
+
+        if (!service) service = bpf_map_lookup_elem(&services, &any);
+        if (service && bpf_map_update_elem(&strangers, &is.at, &now, BPF_ANY) != 0) {
+            service->slots = 0; /* there is no room: the kernel chooses for all of them */
+            matters = is_paused = 1;
+        }
+    }
+    if (!matters) return;
     mark(sk);
-    bpf_ringbuf_output(&events, &key, sizeof(key), 0);
+    bpf_ringbuf_output(&events, &is_paused, sizeof(is_paused), 0);
 }
 
 /* Where the kernel lets a function be followed; else on_state, which is called ten times for each connection. */

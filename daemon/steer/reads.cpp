@@ -16,14 +16,15 @@ namespace affinityd::steer {
 
 namespace {
 
-constexpr std::array shared_tables{"marked", "origins", "ports", "takers"};
+constexpr std::array shared_tables{"marked", "origins", "services", "strangers", "takers"};
 
 } // namespace
 
 struct Reads::Program {
     steer_reads* skeleton = nullptr;
     ring_buffer* events = nullptr;
-    bool has_others = false, has_event = false;
+    bool has_others = false;
+    Opened opened;
 
     Program() = default;
     Program(const Program&) = delete;
@@ -56,8 +57,9 @@ struct Reads::Program {
         if (!options.with_takers) return 0;
         events = ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
-            [](void* self, void*, std::size_t) {
-                static_cast<Program*>(self)->has_event = true;
+            [](void* self, void* event, std::size_t) {
+                auto& opened = static_cast<Program*>(self)->opened;
+                opened = {true, opened.paused || *static_cast<const std::uint32_t*>(event) != 0};
                 return 0;
             },
             this, nullptr);
@@ -148,19 +150,22 @@ int Reads::event_fd() const {
     return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events);
 }
 
-bool Reads::take_events() {
+Opened Reads::take_events() {
     if (program_->events != nullptr) ring_buffer__consume(program_->events);
-    return std::exchange(program_->has_event, false);
+    return std::exchange(program_->opened, {});
 }
 
-void Reads::set_port(std::uint64_t space, std::uint16_t port, PortState state) const {
-    const steer_port key{static_cast<unsigned>(space), port};
-    bpf_map_update_elem(table("ports"), &key, &state, BPF_ANY);
-}
-
-void Reads::forget_port(std::uint64_t space, std::uint16_t port) const {
-    const steer_port key{static_cast<unsigned>(space), port};
-    bpf_map_delete_elem(table("ports"), &key);
+void Reads::follow(const std::set<int>& processes) const {
+    const auto* map = program_->skeleton->maps.followed;
+    std::set<int> gone;
+    std::ignore = read_table<std::uint32_t, std::uint64_t>(map, [&](std::uint32_t process, std::uint64_t) {
+        if (!processes.contains(static_cast<int>(process))) gone.insert(static_cast<int>(process));
+    });
+    const std::uint64_t one = 1;
+    for (const int process : gone)
+        bpf_map_delete_elem(bpf_map__fd(map), &process);
+    for (const int process : processes)
+        bpf_map_update_elem(bpf_map__fd(map), &process, &one, BPF_ANY);
 }
 
 int Reads::table(const std::string& name) const {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,11 @@ struct Taker {
     std::uint64_t taken = 0;
 };
 
-enum class PortState : std::uint32_t { on = 1, paused = 2 };
+/// Listeners that began to listen.
+struct Opened {
+    bool any = false;
+    bool paused = false; ///< there was no room to note one: its port is left to the kernel until it is set
+};
 
 /// Counts each read of a socket in the kernel, by a BPF program at the tracepoint tcp:tcp_rcv_space_adjust
 /// and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all that is not TCP: that one
@@ -48,14 +53,11 @@ class Reads {
 
     /// With takers only:
     [[nodiscard]] std::vector<Taker> takers() const; ///< all that are known
-    [[nodiscard]] int
-    event_fd() const; ///< readable when a listener has begun to listen on a port that matters
-    /// Reads these events. True: there was one.
-    bool take_events();
-    /// Listeners that open there from now on are marked, and pause steering of the port.
-    void set_port(std::uint64_t space, std::uint16_t port, PortState state) const;
-    void forget_port(std::uint64_t space, std::uint16_t port) const;
-    /// A table that other programs share: "marked", "origins", "ports".
+    [[nodiscard]] int event_fd() const;              ///< readable when a listener that matters was opened
+    Opened take_events();
+    /// Listeners that these processes open from now on are marked, and no others'.
+    void follow(const std::set<int>& processes) const;
+    /// A table that other programs share: "marked", "origins", "services", "strangers".
     [[nodiscard]] int table(const std::string& name) const;
 
   private:

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from house import allowed, children, comm, policy, python, report, run, wait_for
+from house import Namespace, allowed, children, ip, policy, python, report, run, wait_for
 from nets import Net
 from reloads_test import HAPROXY, NGINX
 
@@ -30,6 +30,13 @@ def listener(address=sys.argv[2]):
     one.listen(int(sys.argv[4]))
     return one
 number = int(sys.argv[3])
+if sys.argv[5:]:  # each worker listens later, when it is told to
+    for _ in range(number - 1):
+        if os.fork() == 0:
+            ctypes.CDLL(None).prctl(1, 9)
+            break
+    os.read(0, 1)
+    number = 1
 mine, others = listener(), [listener() for _ in range(number - 1)]
 for other in others:
     if os.fork() == 0:
@@ -110,6 +117,16 @@ for i, one in enumerate(many):
 print("ready", flush=True)
 time.sleep(600)
 """
+# One that opens a listener on another address of the same port again and again.
+RESTLESS = """import os, socket, sys
+os.setuid(int(sys.argv[2]))
+print("ready", flush=True)
+while True:
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.bind((sys.argv[1], 7001))
+        one.listen(1)
+"""
 # Asks one of them, which takes the connection and says nothing.
 SILENT = """import socket
 try:
@@ -168,11 +185,12 @@ class Steered(Net):
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
 
-    def begin(self, workers=2, steer="auto", address="10.99.0.1", backlog=256):
+    def begin(self, workers=2, steer="auto", address="10.99.0.1", backlog=256, later=False):
         nic = self.pair(queues=2)
         self.served = self.inside({"reconcile": "2s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core", steer=steer))
-        self.server = self.spawn(*self.near.command(*python(WORKERS, self.name("server"), address, str(workers), str(backlog))))
-        wait_for(lambda: f"{address}:7001" in self.near.run("ss", "-Hltn"), "it listens")
+        words = (self.name("server"), address, str(workers), str(backlog), *(["later"] if later else []))
+        self.server = self.spawn(*self.near.command(*python(WORKERS, *words)), **({"stdin": -1, "text": True} if later else {}))
+        wait_for(lambda: later or f"{address}:7001" in self.near.run("ss", "-Hltn"), "it listens")
         self.assertEqual([], [text for text in self.served.problems() if "steered" in text])
         return self.served
 
@@ -200,9 +218,9 @@ class Steered(Net):
     def share(seen):
         return 100 * seen["local"] / max(1, sum(seen["workers"].values()))
 
-    def links(self):
-        """Programs that are attached to the near namespace."""
-        inode = os.stat(f"/run/netns/{self.near.name}").st_ino
+    def links(self, inode=None):
+        """Programs that are attached to the near namespace, or to another one."""
+        inode = inode or os.stat(f"/run/netns/{self.near.name}").st_ino
         return [link for link in json.loads(run("bpftool", "link", "show", "-j").text or "[]") if link.get("netns_ino") == inode]
 
     @staticmethod
@@ -293,6 +311,55 @@ class Steered(Net):
         seen = self.load(300)
         self.assertEqual({str(stranger.pid): 300}, seen["workers"])
 
+    def restless(self, user):
+        self.near.ip("link", "set", "lo", "up")
+        neighbour = self.spawn(*self.near.command(*python(RESTLESS, "127.0.0.2", user)), stdout=-1, text=True)
+        self.assertEqual("ready\n", neighbour.process.stdout.readline())
+        seen = self.load()
+        report(f"{self.share(seen):.1f} % beside a neighbour of user {user} that listens again and again")
+        self.assertIsNone(neighbour.process.poll())
+        self.assertEqual(0, seen["lost"])
+        self.assertGreaterEqual(self.share(seen), 97)
+
+    def test_another_user_who_listens_again_and_again_does_not_keep_a_server_from_being_steered(self):
+        self.begin()
+        self.steered()
+        self.restless("65534")
+
+    def test_nor_does_a_program_of_its_user_on_a_more_specific_address(self):
+        self.begin(address="0.0.0.0")
+        self.steered()
+        self.restless("0")
+
+    def test_listeners_that_are_opened_later_are_steered(self):
+        self.begin(later=True)
+        wait_for(lambda: {allowed(pid) for pid in (self.server.pid, *children(self.server.pid))} == {"0", "1"}, "the workers are placed")
+        time.sleep(5)  # its descriptors are gone through no more
+        self.server.process.stdin.write("go")
+        self.server.process.stdin.flush()
+        wait_for(lambda: self.near.run("ss", "-Hltn").count("10.99.0.1:7001") == 2, "its workers listen")
+        self.steered()
+
+    def test_a_namespace_that_ends_while_its_server_is_steered(self):
+        nic = self.pair(queues=2)
+        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))
+        other = Namespace(self.stack, f"affinity-other-{self.mark}")
+        other.ip("link", "set", "lo", "up")
+        self.spawn(*other.command(*python(WORKERS, self.name("server"), "127.0.0.1", "2", "256")))
+        wait_for(lambda: "127.0.0.1:7001" in other.run("ss", "-Hltn"), "it listens")
+
+        def are_known():
+            other.run(*python(CLIENT, "127.0.0.1", "60", "x"))
+            return daemon.policy("web").get("steer", {}).get("listeners") == 2
+        wait_for(are_known, lambda: f"listeners are steered: {daemon.policy('web')} {daemon.problems()}")
+        inode = os.stat(f"/run/netns/{other.name}").st_ino
+        self.assertTrue(self.links(inode))
+        for pid in map(int, run("ip", "netns", "pids", other.name).out.split()):
+            os.kill(pid, signal.SIGKILL)
+        ip("netns", "delete", other.name)
+        wait_for(lambda: not self.links(inode) and "steer" not in daemon.policy("web"), lambda: f"nothing is left: {self.links(inode)} {daemon.policy('web')}")
+        self.assertEqual([], [text for text in daemon.problems() if "steered" in text])
+
     def test_a_single_listener_is_left_alone_and_that_is_said(self):
         daemon = self.begin(workers=1)
 
@@ -368,11 +435,11 @@ class Steered(Net):
         self.near.ip("link", "set", "lo", "up")
         crowd = self.spawn(*self.near.command(*python(MANY, "5000")), stdout=-1, text=True)
         self.assertEqual("ready\n", crowd.process.stdout.readline())
-        wait_for(lambda: any("too many listeners" in text for text in daemon.problems()), lambda: f"that is said: {daemon.problems()}")
+        wait_for(lambda: any("the map of listeners is full" in text for text in daemon.problems()), lambda: f"that is said: {daemon.policy('web')} {daemon.problems()}")
         self.assertEqual(0, self.load(500)["lost"])
         self.assertEqual("timed out", self.near.run(*python(SILENT)))  # the server would answer
         crowd.end()
-        wait_for(lambda: not any("too many" in text for text in daemon.problems()), lambda: f"there is room again: {daemon.problems()}")
+        wait_for(lambda: not any("the map of listeners" in text for text in daemon.problems()), lambda: f"there is room again: {daemon.problems()}")
         self.steered()
 
     def test_where_bpf_is_not_allowed_workers_have_the_cache_group(self):
