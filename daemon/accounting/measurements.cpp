@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/measurements.hpp"
 
-#include "base/counted.hpp"
 #include "measure/result.hpp"
-#include "measure/trend.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <ctime>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace affinityd::accounting {
 
@@ -23,7 +17,6 @@ namespace {
 using state::MeasurementRecord;
 
 constexpr std::size_t remembered = 64; ///< enough for the trend's window
-constexpr int most_at_once = 8;        ///< records that are written in one turn
 constexpr std::size_t most_shown = 1000;
 const std::string done{measure::to_string(measure::Outcome::done)};
 
@@ -91,114 +84,38 @@ std::vector<PathTrend> trends_of(const std::vector<MeasurementRecord>& records) 
 
 } // namespace
 
-Measurements::Measurements(std::string state_dir, std::chrono::seconds pause)
-    : state_dir_(std::move(state_dir)), pause_(pause) {
-    if (state_dir_.empty()) return;
-    if (state::History::has_file(state_dir_))
-        open();
-    else if (::access(state_dir_.c_str(), W_OK) != 0 && errno != ENOENT)
-        fail_to_open(fail("cannot write", state_dir_, errno).error());
-}
-
-void Measurements::let_go_if_moved() {
-    if (!history_ || history_->is_in_place()) return;
-    history_.reset();
-    tell(Notice::Kind::history_unusable,
-         "the measurement history was removed or replaced while it was in use: results go to a new one");
-}
-
-bool Measurements::open() {
-    let_go_if_moved();
-    if (history_ || state_dir_.empty()) return history_.has_value();
-    if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return false;
-    auto opened = state::History::open(state_dir_, std::time(nullptr));
-    if (!opened) {
-        fail_to_open(opened.error());
-        return false;
-    }
-    if (auto remark = opened->remark(); !remark.empty())
-        tell(Notice::Kind::history_set_aside, std::move(remark));
-    history_ = std::move(opened->history);
-    failed_.reset();
-    if (!std::exchange(has_recalled_, true)) recall();
-    return true;
-}
-
-/// What the file holds comes before what was measured while it could not be opened.
-void Measurements::recall() {
-    auto past = kept("ttcp");
-    past.insert(past.end(), recent_.begin(), recent_.end());
-    recent_ = std::move(past);
+Measurements::Measurements(std::string state_dir)
+    : state_dir_(std::move(state_dir)), is_kept_(!state_dir_.empty()) {
+    if (is_kept_ && state::History::has_file(state_dir_)) recent_ = kept("ttcp");
     forget_oldest();
 }
 
-/// After what could not be written before, if there is such. Returns its id, 0 if it is not written yet.
+std::optional<state::History> Measurements::open() {
+    auto opened = state::History::open(state_dir_, std::time(nullptr));
+    if (!opened) {
+        if (std::exchange(is_kept_, false))
+            tell(Notice::Kind::history_unusable,
+                 "no measurement is kept on disk: " + opened.error().to_string());
+        return std::nullopt;
+    }
+    is_kept_ = true;
+    if (auto remark = opened->remark(); !remark.empty())
+        tell(Notice::Kind::history_set_aside, std::move(remark));
+    return std::move(opened->history);
+}
+
+/// Returns its id, 0 if it is not written.
 std::int64_t Measurements::write(const MeasurementRecord& record) {
-    if (state_dir_.empty()) return 0;
-    const bool is_due = unwritten_.empty() || unwritten_.size() >= remembered; // others wait for a pass
-    unwritten_.push_back(record);
-    const auto id = open() && is_due ? flush() : 0;
-    if (unwritten_.size() > remembered) {
-        unwritten_.pop_front();
-        ++dropped_;
-        tell(Notice::Kind::not_kept, "the oldest of the measurements that wait to be kept is lost");
-    }
-    return id;
-}
-
-/// One attempt at most fails, since each may wait for a lock, and then none is made for a while. Returns the
-/// id of the last record, 0 if it is not written.
-std::int64_t Measurements::flush() {
-    if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return 0;
-    failed_.reset();
-    if (history_->is_read_only()) { // the file system may be another now
-        history_.reset();
-        if (!open()) return 0;
-    }
-    std::int64_t id = 0;
-    for (int i = 0; i < most_at_once && !unwritten_.empty(); ++i, unwritten_.pop_front()) {
-        const auto kept = history_->append(unwritten_.front());
-        if (!kept) {
-            failed_ = std::chrono::steady_clock::now();
-            tell(Notice::Kind::not_kept, "the measurement is not kept yet: " + kept.error().to_string());
-            return 0;
-        }
-        id = *kept;
-    }
-    return unwritten_.empty() ? id : 0;
-}
-
-void Measurements::write_rest() {
-    if (!unwritten_.empty() && open()) flush();
-}
-
-void Measurements::finish() {
-    failed_.reset();
-    for (auto left = unwritten_.size() + 1; !unwritten_.empty() && unwritten_.size() < left;) {
-        left = unwritten_.size();
-        write_rest();
-    }
-    if (unwritten_.empty()) return;
-    const auto lost = unwritten_.size();
-    tell(Notice::Kind::not_kept,
-         fmt::format("{} could not be kept and {} lost{}", counted(lost, "measurement"),
-                     lost == 1 ? "is" : "are",
-                     dropped_ == 0 ? "" : fmt::format("; before, {}", counted(dropped_, "other"))));
-    unwritten_.clear();
+    auto history = state_dir_.empty() ? std::nullopt : open();
+    if (!history) return 0;
+    const auto id = history->append(record);
+    if (!id) tell(Notice::Kind::not_kept, "the measurement is not kept: " + id.error().to_string());
+    return id.value_or(0);
 }
 
 void Measurements::forget_oldest() {
     if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
 }
-
-void Measurements::fail_to_open(const Error& error) {
-    if (!std::exchange(failed_, std::chrono::steady_clock::now()))
-        tell(Notice::Kind::history_unusable, "no measurement is kept on disk: " + error.to_string());
-}
-
-void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
-
-std::vector<Notice> Measurements::take_notices() { return std::exchange(notices_, {}); }
 
 void Measurements::add(const measure::Run& run, const policy::PolicySet& policies) {
     MeasurementRecord record;
@@ -217,8 +134,10 @@ void Measurements::add(const measure::Run& run, const policy::PolicySet& policie
 }
 
 std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
-    if (!history_) return {};
-    auto records = history_->last(most_shown, kind);
+    if (state_dir_.empty() || !state::History::has_file(state_dir_)) return {};
+    const auto history = open();
+    if (!history) return {};
+    auto records = history->last(most_shown, kind);
     if (records) return std::move(*records);
     tell(Notice::Kind::history_unreadable,
          "the measurement history could not be read: " + records.error().to_string());
@@ -263,24 +182,14 @@ std::optional<MeasurementReport> Measurements::report() const {
     return report;
 }
 
-HistoryReport Measurements::history(const std::string& kind) {
-    let_go_if_moved();
-    if (!history_ && !state_dir_.empty() && state::History::has_file(state_dir_)) open(); // an experiment's
-    write_rest();
-    const auto is_wanted = [&](const auto& record) { return kind.empty() || record.kind == kind; };
+HistoryReport Measurements::history(const std::string& kind) const {
     HistoryReport report;
-    report.kept = !state_dir_.empty() && (history_ || !failed_);
-    if (history_) {
-        if (auto read = history_->last(most_shown, kind, state::History::Read::figures))
-            report.records = std::move(*read);
-        else
-            report.fault = read.error().to_string();
-        std::ranges::copy_if(unwritten_, std::back_inserter(report.records), is_wanted);
-    } else { // nothing is kept on disk: what this daemon has measured itself
-        if (kind.empty() || kind == "ttcp") report.records = recent_;
-        std::ranges::copy_if(unwritten_, std::back_inserter(report.records),
-                             [&](const auto& record) { return record.kind != "ttcp" && is_wanted(record); });
-    }
+    Result<std::optional<HistoryReport>> read;
+    if (!state_dir_.empty()) read = read_history(state_dir_, kind);
+    if (read && *read) return std::move(**read);
+    report.kept = is_kept_;
+    if (!read) report.fault = read.error().to_string();
+    if (kind.empty() || kind == "ttcp") report.records = recent_; // measured by this daemon
     report.trends = trends_of(report.records);
     return report;
 }
@@ -294,6 +203,47 @@ Result<std::optional<HistoryReport>> read_history(const std::string& state_dir, 
     HistoryReport report{.records = std::move(*records), .trends = {}, .kept = true, .fault = {}};
     report.trends = trends_of(report.records);
     return report;
+}
+
+Result<std::string> keep_experiment(const std::string& state_dir, const Experiment& experiment) {
+    static_assert(most_experiment_detail <= state::most_detail);
+    if (std::ranges::count(state::experiment_kinds, experiment.kind) == 0)
+        return fail("there is no such experiment", experiment.kind);
+    if (experiment.detail.size() > most_experiment_detail)
+        return fail("the result is too long to be kept", experiment.kind);
+    const auto now = std::time(nullptr);
+    auto opened = state::History::open(state_dir, now);
+    if (!opened) return std::unexpected(opened.error());
+    state::MeasurementRecord record;
+    record.time = now;
+    record.kind = experiment.kind;
+    record.outcome = measure::to_string(measure::Outcome::done);
+    record.reason = experiment.summary;
+    record.path = experiment.subject;
+    record.seconds = experiment.seconds;
+    record.detail = experiment.detail;
+    auto remark = opened->remark();
+    if (auto kept = opened->history.append(record); !kept) {
+        if (!remark.empty()) kept.error().message += "; " + remark;
+        return std::unexpected(kept.error());
+    }
+    return remark;
+}
+
+Result<std::optional<Experiment>> newest_experiment(const std::string& state_dir, std::string_view kind) {
+    const auto history = state::History::open_to_read(state_dir);
+    if (!history) return std::unexpected(history.error());
+    if (!*history) return std::nullopt;
+    auto records = (*history)->last(1, std::string(kind));
+    if (!records) return std::unexpected(records.error());
+    if (records->empty()) return std::nullopt;
+    auto& record = records->back();
+    return Experiment{.kind = std::move(record.kind),
+                      .summary = std::move(record.reason),
+                      .subject = std::move(record.path),
+                      .seconds = record.seconds,
+                      .detail = std::move(record.detail),
+                      .time = record.time};
 }
 
 } // namespace affinityd::accounting

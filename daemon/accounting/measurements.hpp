@@ -1,77 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/measurement_report.hpp"
-#include "accounting/notice.hpp"
 #include "measure/run.hpp"
+#include "measure/statistics.hpp"
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::accounting {
 
+/// Something that happened and that a person is to be told once.
+struct Notice {
+    enum class Kind : std::uint8_t {
+        measured,           ///< a run has ended
+        regression,         ///< throughput fell
+        not_kept,           ///< a result could not be written to the history
+        history_unusable,   ///< results are known only until the daemon ends
+        history_set_aside,  ///< the history was damaged; a new one begins
+        history_unreadable, ///< the history is there, but a query failed
+    };
+    Kind kind = Kind::measured;
+    std::string text; ///< one line
+};
+
+/// The last ttcp measurement and how it stands to those before it.
+struct MeasurementReport {
+    state::MeasurementRecord last;
+    std::string summary;  ///< one line for a person
+    std::size_t runs = 0; ///< remembered, `last` included
+    measure::TrendReport trend;
+};
+
+/// The trend of the runs over one path.
+struct PathTrend {
+    std::string kind; ///< "ttcp"
+    std::string path; ///< "loopback", or the peer
+    measure::TrendReport trend;
+};
+
+/// What is kept of measurements.
+struct HistoryReport {
+    std::vector<state::MeasurementRecord> records; ///< oldest first
+    std::vector<PathTrend> trends;                 ///< by kind and path
+    bool kept = false; ///< on disk; false: only what this daemon has measured itself
+    std::string fault; ///< why the history could not be read; "": it could
+};
+
+/// True if the measurement went through interrupts of a NIC; loopback never does.
+[[nodiscard]] inline bool touches_nic_interrupts(const state::MeasurementRecord& record) {
+    return record.path != "loopback";
+}
+
 /// The results of measurements: kept over restarts where there is a history, and compared with the runs
-/// before.
+/// before. SQLite takes more than 1 MiB of memory: the history is open only while it is read or written.
 class Measurements {
   public:
-    /// Opens the history in the state directory if there is one; a new one begins with the first record,
-    /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened or written (a full disk, a
-    /// lock), the last 64 results wait for that; it is tried again after each `pause`, and once more by
-    /// `finish`. Where it is removed while it is open, a new one begins.
-    explicit Measurements(std::string state_dir, std::chrono::seconds pause = std::chrono::minutes(1));
-    ~Measurements() { finish(); }
-    Measurements(const Measurements&) = delete;
-    Measurements& operator=(const Measurements&) = delete;
+    /// "": nothing is kept on disk. A history begins with the first record. A result that cannot be written
+    /// (a full disk, a lock) is lost to it, and that is told; the last 64 runs are known all the same.
+    explicit Measurements(std::string state_dir);
 
     /// Records how a run ended, whatever its outcome.
     void add(const measure::Run& run, const policy::PolicySet& policies);
     /// Keeps a finished record, such as the passive cost of a policy.
     void keep(state::MeasurementRecord record);
-    /// Tries to write some of what waits, if it is time to.
-    void write_rest();
-    /// Writes all that waits, at the end; what cannot be written then is lost, and that is told.
-    void finish();
-    /// What the history holds of one kind, oldest first; empty without a history.
+    /// The records of one kind in the history, oldest first; empty without a history.
     [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind);
 
     /// No value before the first run.
     [[nodiscard]] std::optional<MeasurementReport> report() const;
     /// The last records of one kind or ("") of all.
-    [[nodiscard]] HistoryReport history(const std::string& kind);
+    [[nodiscard]] HistoryReport history(const std::string& kind) const;
 
-    /// What is to be told since the last call, oldest first.
-    [[nodiscard]] std::vector<Notice> take_notices();
+    /// Things to be told since the last call, oldest first.
+    [[nodiscard]] std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
 
   private:
-    bool open(); ///< false without a history
-    void let_go_if_moved();
-    void recall();
+    [[nodiscard]] std::optional<state::History> open();
     std::int64_t write(const state::MeasurementRecord& record);
-    std::int64_t flush();
     void forget_oldest();
-    void fail_to_open(const Error& error);
-    void tell(Notice::Kind kind, std::string text);
+    void tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
     void tell_of_regression(const state::MeasurementRecord& record);
 
     std::string state_dir_;
-    std::optional<state::History> history_;
-    std::chrono::seconds pause_;
-    std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open or write it
-    std::size_t dropped_ = 0;                                     ///< results that had to make room
-    bool has_recalled_ = false;                                   ///< what the history held before
-    std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
-    std::deque<state::MeasurementRecord> unwritten_;              ///< of all kinds, oldest first
+    bool is_kept_;                                 ///< the last attempt to open it was good
+    std::vector<state::MeasurementRecord> recent_; ///< of kind "ttcp", oldest first
     std::vector<Notice> notices_;
 };
 
-/// What a history holds while no daemon runs, or beside one: nothing is changed. No value: there is none.
+/// The history while no daemon runs, or beside one: nothing is changed. No value: there is none.
 [[nodiscard]] Result<std::optional<HistoryReport>> read_history(const std::string& state_dir,
                                                                 const std::string& kind);
+
+/// One experiment as the measurement history has it.
+struct Experiment {
+    std::string kind;      ///< "models", "latency", "sharing", "smt" or "cache"
+    std::string summary;   ///< one line that says what was found, for tables; at most 4 KiB
+    std::string subject;   ///< what it was measured on, as "CPUs 0-15"; may be empty
+    double seconds = 0;    ///< how long it took
+    std::string detail;    ///< all of it, as JSON, at most most_experiment_detail bytes
+    std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC); keep_experiment sets it
+};
+
+inline constexpr std::size_t most_experiment_detail = 4U << 20; ///< as state::most_detail
+
+/// Keeps a finished experiment in the history of `state_dir`, beside a daemon that has it open. An Error: it
+/// cannot be written, the detail is too long, or there is no such kind. Otherwise a remark for people: that a
+/// damaged history was set aside; "" if all is well.
+[[nodiscard]] Result<std::string> keep_experiment(const std::string& state_dir, const Experiment& experiment);
+
+/// The newest experiment of a kind. No value: there is none, or no history.
+[[nodiscard]] Result<std::optional<Experiment>> newest_experiment(const std::string& state_dir,
+                                                                  std::string_view kind);
 
 } // namespace affinityd::accounting

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/balance.hpp"
 
-#include "accounting/experiments.hpp"
+#include "accounting/measurements.hpp"
 #include "base/text.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/boot_clock.hpp"

@@ -18,11 +18,6 @@ Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTab
     log_notices(log_, measurements_.take_notices());
 }
 
-Bookkeeping::~Bookkeeping() {
-    measurements_.finish();
-    log_notices(log_, measurements_.take_notices());
-}
-
 void Bookkeeping::see(const KnownProcess& process) {
     const auto text = root_.proc().text(std::to_string(process.id.tid) + "/cgroup");
     auto group = text ? inventory::cgroup_of(*text) : "/";
@@ -100,7 +95,6 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     // One with each pass: the disk may be slow.
     if (auto record = local_reads_.take_record(LocalReads::Clock::now(), std::time(nullptr)))
         measurements_.keep(std::move(*record));
-    measurements_.write_rest();
     log_notices(log_, measurements_.take_notices());
     return true;
 }

@@ -24,8 +24,7 @@ class Bookkeeping {
     /// `state_dir`: of the measurement history; "": none is kept.
     Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                 const std::string& state_dir, Log& log);
-    /// Writes the measurements that wait, and logs what is lost.
-    ~Bookkeeping();
+    ~Bookkeeping() = default;
     Bookkeeping(const Bookkeeping&) = delete;
     Bookkeeping& operator=(const Bookkeeping&) = delete;
 

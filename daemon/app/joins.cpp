@@ -3,7 +3,7 @@
 
 #include "app/task_table.hpp"
 #include "inventory/process_files.hpp"
-#include "planner/task_slot.hpp"
+#include "planner/steering.hpp"
 #include "policy/slot_names.hpp"
 
 #include <utility>

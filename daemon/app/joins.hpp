@@ -8,7 +8,7 @@
 #include "app/tasks.hpp"
 #include "app/undo.hpp"
 #include "app/work.hpp"
-#include "planner/joined.hpp"
+#include "planner/matcher.hpp"
 
 #include <optional>
 #include <unordered_map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/log.hpp"
 
-#include "accounting/notice.hpp"
+#include "accounting/measurements.hpp"
 #include "base/counted.hpp"
 #include "base/escape.hpp"
 #include "coexist/other_writers.hpp"

@@ -2,9 +2,9 @@
 #include "app/queues.hpp"
 
 #include "app/log.hpp"
-#include "machine/near.hpp"
+#include "machine/machine.hpp"
 #include "netdev/lower.hpp"
-#include "planner/shared_lines.hpp"
+#include "planner/lanes.hpp"
 
 #include <algorithm>
 #include <functional>

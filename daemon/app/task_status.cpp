@@ -6,7 +6,7 @@
 #include "host/scheduler.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
-#include "planner/joined.hpp"
+#include "planner/matcher.hpp"
 #include "policy/slot_names.hpp"
 
 #include <cerrno>

@@ -5,7 +5,7 @@
 #include "app/task_table.hpp"
 #include "app/work.hpp"
 #include "locality/read_counts.hpp"
-#include "planner/task_slot.hpp"
+#include "planner/steering.hpp"
 #include "status/status.hpp"
 
 #include <chrono>

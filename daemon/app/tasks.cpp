@@ -509,12 +509,11 @@ void miss(const Tasks::Parts& parts, int pid, const Error& why) {
 
 /// The main thread has ended before the others: it is the process by its number, and one of the others takes
 /// that over when it runs another program. So its record stays, and the slots of the process.
-void lose_main(KnownProcess& process, const std::string& policy, planner::Assignments& assignments) {
+void lose_main(KnownProcess& process, planner::Assignments& assignments) {
     const auto* thread = process.threads.find(process.id.tid);
     if (thread == nullptr) return;
     process.has_lost_main = true;
-    const planner::DistributionId groups{policy, 0, "", planner::DistributionId::Kind::groups};
-    if (thread->seat.is_own) assignments.leave_others(process.id, std::span(&groups, 1));
+    if (thread->seat.is_own) assignments.leave_others(process.id, {}); // groups stay
     process.threads.erase(process.id.tid);
 }
 
@@ -638,7 +637,7 @@ void Tasks::task_gone(int pid, int tid) {
     const bool may_be_last = tid == pid || known->threads.size() < 2;
     const bool lives_on = may_be_last && inventory::lives_on(parts_.root, known->id);
     if (tid == pid && lives_on)
-        return lose_main(*known, parts_.current->policy(known->policy).name, placer_.assignments());
+        return lose_main(*known, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
         placer_.ended(thread->id);
         reaper_.bury(thread->id, pid, placer_.assignments());

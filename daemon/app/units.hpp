@@ -8,7 +8,7 @@
 #include "enforcer/executor.hpp"
 #include "enforcer/unit_cpus.hpp"
 #include "host/root.hpp"
-#include "planner/undo.hpp"
+#include "planner/action.hpp"
 #include "status/status.hpp"
 
 #include <expected>

@@ -13,49 +13,16 @@ namespace affinityd {
 namespace {
 
 constexpr unsigned bits = 64;
+constexpr std::size_t longest_list = 64U << 10; ///< far more than the longest that a kernel prints
 
 std::unexpected<Error> bad(std::string_view text, std::string_view why) {
     return fail("not a CPU list: " + std::string(why), "\"" + std::string(text.substr(0, 64)) + "\"");
 }
 
-/// The union of ranges, in steps whose number depends on how many there are and not on how long they are:
-/// hostile text can ask for a million CPUs half a million times.
-class Union {
-  public:
-    void add(unsigned first, unsigned last) {
-        const std::size_t low = first / bits, high = last / bits;
-        if (high >= words_.size()) words_.resize(high + 1);
-        const auto from = ~std::uint64_t{0} << (first % bits);
-        const auto to = ~std::uint64_t{0} >> (bits - 1 - last % bits);
-        words_[low] |= low == high ? from & to : from;
-        if (low == high) return;
-        words_[high] |= to;
-        if (low + 1 == high) return;
-        if (high >= begun_.size()) begun_.resize(high + 1);
-        ++begun_[low + 1];
-        --begun_[high];
-    }
-    /// The words of the set; nothing is to be added any more.
-    [[nodiscard]] const std::vector<std::uint64_t>& finish() {
-        int open = 0;
-        for (std::size_t i = 0; i < begun_.size(); ++i) {
-            open += begun_[i];
-            if (open > 0) words_[i] = ~std::uint64_t{0};
-        }
-        return words_;
-    }
-
-  private:
-    std::vector<std::uint64_t> words_;
-    std::vector<int> begun_; ///< by word: ranges that have all of it and begin here, less those that ended
-};
-
 /// Without zero words at the end.
-void trim(Words& words) {
-    auto size = words.size();
-    while (size > 0 && words[size - 1] == 0)
-        --size;
-    words.resize(size);
+void trim(std::vector<std::uint64_t>& words) {
+    while (!words.empty() && words.back() == 0)
+        words.pop_back();
 }
 
 } // namespace
@@ -69,18 +36,18 @@ CpuSet CpuSet::range(unsigned first, unsigned last) {
     CpuSet set;
     last = std::min(last, max_cpu);
     if (first > last) return set;
-    // Word by word: hostile text can ask for a million CPUs thousands of times.
     set.words_.resize(last / bits + 1);
-    std::fill(set.words_.begin() + first / bits, set.words_.end(), ~std::uint64_t{0});
+    std::fill(set.words_.begin() + first / bits, set.words_.end(), ~std::uint64_t{0}); // word by word
     set.words_[first / bits] &= ~std::uint64_t{0} << (first % bits);
     set.words_[last / bits] &= ~std::uint64_t{0} >> (bits - 1 - last % bits);
     return set;
 }
 
 Result<CpuSet> CpuSet::parse_list(std::string_view text) {
-    Union all;
+    CpuSet all;
     std::string_view rest = trim_text(text);
-    if (rest.empty()) return CpuSet();
+    if (rest.size() > longest_list) return bad(text, "it is too long"); // each range may have a million
+    if (rest.empty()) return all;
     while (true) {
         const auto comma = rest.find(',');
         const std::string_view item = trim_text(rest.substr(0, comma));
@@ -91,8 +58,8 @@ Result<CpuSet> CpuSet::parse_list(std::string_view text) {
         if (!first || !last) return bad(text, "expected a number or a range like 0-3");
         if (*first > *last) return bad(text, "the range runs backwards");
         if (*last > max_cpu) return bad(text, "a CPU number is too large");
-        all.add(*first, *last);
-        if (comma == std::string_view::npos) return from_words(all.finish());
+        all |= range(*first, *last);
+        if (comma == std::string_view::npos) return all;
         rest.remove_prefix(comma + 1);
     }
 }
@@ -127,7 +94,7 @@ Result<CpuSet> CpuSet::parse_mask(std::string_view text) {
 
 CpuSet CpuSet::from_words(std::span<const std::uint64_t> words) {
     CpuSet set;
-    set.words_.assign(words);
+    set.words_.assign(words.begin(), words.end());
     trim(set.words_);
     return set;
 }
@@ -192,7 +159,7 @@ unsigned CpuSet::first() const {
 
 unsigned CpuSet::last() const {
     assert(!empty());
-    return limit() - 1 - static_cast<unsigned>(std::countl_zero(words_[words_.size() - 1]));
+    return limit() - 1 - static_cast<unsigned>(std::countl_zero(words_.back()));
 }
 
 std::vector<unsigned> CpuSet::to_vector() const { return {begin(), end()}; }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "base/words.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -94,7 +93,7 @@ class CpuSet {
   private:
     [[nodiscard]] unsigned limit() const { return static_cast<unsigned>(words_.size() * 64); }
     [[nodiscard]] unsigned next(unsigned from) const; ///< first member >= from, else limit()
-    Words words_; ///< the last one is not zero, so that == is set equality
+    std::vector<std::uint64_t> words_; ///< the last one is not zero, so that == is set equality
 };
 
 } // namespace affinityd

@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace affinityd {
@@ -15,7 +16,11 @@ struct Error {
     int code = 0;          ///< errno value, 0 if the fault did not come from the system
 
     /// "subject: message: strerror", leaving out what is not known.
-    [[nodiscard]] std::string to_string() const;
+    [[nodiscard]] std::string to_string() const {
+        auto text = subject.empty() ? message : subject + ": " + message;
+        if (code != 0) text += ": " + std::generic_category().message(code);
+        return text;
+    }
 };
 
 template <class T>

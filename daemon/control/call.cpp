@@ -2,7 +2,7 @@
 #include "control/call.hpp"
 
 #include "base/clock.hpp"
-#include "base/utf8.hpp"
+#include "base/escape.hpp"
 
 #include <algorithm>
 #include <chrono>

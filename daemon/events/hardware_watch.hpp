@@ -5,7 +5,7 @@
 #include "events/sources.hpp"
 #include "events/subscription.hpp"
 #include "host/fd.hpp"
-#include "netdev/link_source.hpp"
+#include "netdev/link_monitor.hpp"
 
 #include <chrono>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 #include "host/self.hpp"
-#include "measure/request.hpp"
+#include "measure/program.hpp"
 
 #include <cerrno>
 #include <utility>

@@ -3,10 +3,8 @@
 
 #include "base/error.hpp"
 #include "events/sources.hpp"
-#include "measure/child.hpp"
 #include "measure/program.hpp"
 #include "measure/run.hpp"
-#include "measure/unit_run.hpp"
 #include "policy/settings.hpp"
 
 #include <functional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/labels.hpp"
 
-#include "base/pci_name.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>

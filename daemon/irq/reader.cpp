@@ -7,13 +7,232 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <limits>
+#include <map>
 #include <set>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::irq {
+
+namespace {
+
+constexpr std::size_t max_columns =
+    1U << 16; ///< more CPUs than any kernel can be built for; bounds hostile text
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\0'; }
+
+/// Reads a line from its front, word by word, without copying.
+class Cursor {
+  public:
+    explicit Cursor(std::string_view line) : rest_(line) {}
+
+    void skip_blanks() {
+        std::size_t at = 0;
+        while (at < rest_.size() && is_blank(rest_[at]))
+            ++at;
+        rest_.remove_prefix(at);
+    }
+
+    /// Takes the next word if it is a number. A number too large for 64 bits counts as
+    /// the largest.
+    std::optional<std::uint64_t> number() {
+        skip_blanks();
+        std::uint64_t value = 0;
+        const auto [end, status] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+        const auto length = static_cast<std::size_t>(end - rest_.data());
+        if (length == 0 || (length < rest_.size() && !is_blank(rest_[length]))) return std::nullopt;
+        rest_.remove_prefix(length);
+        return status == std::errc::result_out_of_range ? std::numeric_limits<std::uint64_t>::max() : value;
+    }
+
+    std::string_view word() {
+        skip_blanks();
+        std::size_t at = 0;
+        while (at < rest_.size() && !is_blank(rest_[at]))
+            ++at;
+        const auto taken = rest_.substr(0, at);
+        rest_.remove_prefix(at);
+        return taken;
+    }
+
+    [[nodiscard]] std::string_view rest() const { return rest_; }
+
+  private:
+    std::string_view rest_;
+};
+
+bool is_trigger(std::string_view word) {
+    return word == "Level" || word == "Edge" || word == "None" || word == "edge" || word == "level";
+}
+
+/// "IR-PCI-MSI-edge", "xen-dyn-event": chip and flow in one word, as kernels before 3.19 and Xen print them.
+bool ends_in_flow(std::string_view word) {
+    static constexpr std::array<std::string_view, 8> flows = {
+        "-edge", "-level", "-fasteoi", "-event", "-percpu", "-simple", "-fasteoi_ack", "-fasteoi_mask"};
+    return std::ranges::any_of(flows,
+                               [&](auto flow) { return word.size() > flow.size() && word.ends_with(flow); });
+}
+
+/// "524288-edge", "16-fasteoi": hardware number and flow; "-event": flow after an empty number.
+bool is_hwirq_with_flow(std::string_view word) {
+    std::size_t at = 0;
+    while (at < word.size() && is_digit(word[at]))
+        ++at;
+    return at + 1 < word.size() && word[at] == '-' &&
+           word.substr(at + 1).find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+}
+
+bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
+
+struct Tail {
+    std::string_view chip;
+    std::string_view actions;
+};
+
+/// Cuts what follows the counters into chip and handler names. The chip's name may hold spaces ("Hyper-V PCIe
+/// MSI"), hardware number and trigger may be missing or one word with something else, so the first word of a
+/// known form is the border.
+Tail cut_tail(std::string_view text) {
+    text = trim_text(text);
+    Cursor cursor(text);
+    const auto chip_before = [&](std::string_view word) {
+        return trim_text(text.substr(0, static_cast<std::size_t>(word.data() - text.data())));
+    };
+    bool first = true;
+    for (auto word = cursor.word(); !word.empty(); word = cursor.word(), first = false) {
+        if (is_hwirq_with_flow(word)) return {chip_before(word), trim_text(cursor.rest())};
+        if (ends_in_flow(word))
+            return {trim_text(text.substr(0, text.size() - cursor.rest().size())), trim_text(cursor.rest())};
+        if (!first && is_number(word)) {
+            Cursor ahead = cursor;
+            const bool has_trigger = is_trigger(ahead.word());
+            return {chip_before(word), trim_text(has_trigger ? ahead.rest() : cursor.rest())};
+        }
+    }
+    // No number and no trigger (s390): the kernel separates the handlers by at least two spaces.
+    const auto gap = text.find("  ");
+    if (gap != std::string_view::npos) return {text.substr(0, gap), trim_text(text.substr(gap))};
+    const auto space = text.find(' ');
+    if (space == std::string_view::npos) return {text, {}};
+    return {text.substr(0, space), trim_text(text.substr(space))};
+}
+
+/// The chip name of a per-device MSI domain ends in the device: "IR-PCI-MSIX-0000:41:00.0".
+std::string chip_function(std::string_view chip) {
+    const auto at = chip.find("MSI");
+    if (at == std::string_view::npos) return {};
+    const auto dash = chip.find('-', at);
+    if (dash == std::string_view::npos) return {};
+    const auto name = chip.substr(dash + 1);
+    return is_pci_name(name) ? std::string(name) : std::string();
+}
+
+std::vector<std::string> split_actions(std::string_view text) {
+    std::vector<std::string> actions;
+    while (!text.empty()) {
+        const auto comma = text.find(", ");
+        const auto name = trim_text(text.substr(0, comma));
+        if (!name.empty()) actions.emplace_back(name);
+        if (comma == std::string_view::npos) break;
+        text.remove_prefix(comma + 2);
+    }
+    return actions;
+}
+
+/// The CPUs that the header names; no value if the line is no header.
+std::optional<std::vector<unsigned>> parse_header(std::string_view line) {
+    Cursor cursor(line);
+    std::vector<unsigned> cpus;
+    for (auto word = cursor.word(); !word.empty(); word = cursor.word()) {
+        if (!word.starts_with("CPU")) return std::nullopt;
+        const auto cpu = parse_number<unsigned>(word.substr(3));
+        if (!cpu || *cpu > CpuSet::max_cpu || cpus.size() >= max_columns) return std::nullopt;
+        cpus.push_back(*cpu);
+    }
+    if (cpus.empty()) return std::nullopt;
+    return cpus;
+}
+
+void parse_numbered(unsigned number, Cursor cursor, std::size_t columns, InterruptTable& table) {
+    auto& line = table.irqs.emplace_back();
+    line.number = number;
+    line.counts.reserve(table.cpus.size());
+    while (line.counts.size() < columns) {
+        const auto count = cursor.number();
+        if (!count) break;
+        line.counts.push_back(*count);
+    }
+    const auto tail = cut_tail(cursor.rest());
+    line.chip = tail.chip;
+    line.pci = chip_function(tail.chip);
+    line.actions = split_actions(tail.actions);
+}
+
+void parse_line(std::string_view line, std::size_t columns, InterruptTable& table) {
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) return;
+    const auto key = trim_text(line.substr(0, colon));
+    if (key.empty() || key.find_first_of(" \t") != std::string_view::npos) return;
+    Cursor cursor(line.substr(colon + 1));
+    if (const auto number = parse_number<unsigned>(key)) {
+        parse_numbered(*number, cursor, columns, table);
+        return;
+    }
+    if (is_digit(key.front())) return; // a number out of range, or no line of this table
+    std::uint64_t sum = 0;
+    bool counted = false;
+    for (std::size_t column = 0; column < columns; ++column) {
+        const auto count = cursor.number();
+        if (!count) break;
+        sum += *count;
+        counted = true;
+    }
+    if (counted) table.special.emplace_back(key, sum);
+}
+
+} // namespace
+
+const Irq* InterruptTable::find(unsigned number) const {
+    const auto found = std::ranges::find(irqs, number, &Irq::number);
+    return found == irqs.end() ? nullptr : &*found;
+}
+
+void TableParser::take(std::string_view line) {
+    if (!has_header_) {
+        if (auto cpus = parse_header(line)) {
+            table_.cpus = std::move(*cpus);
+            has_header_ = true;
+            return;
+        }
+    }
+    parse_line(line, has_header_ ? table_.cpus.size() : max_columns, table_);
+}
+
+InterruptTable TableParser::finish() {
+    if (!has_header_) { // an excerpt: all that is known is how many columns there are
+        std::size_t widest = 0;
+        for (const auto& line : table_.irqs)
+            widest = std::max(widest, line.counts.size());
+        for (unsigned cpu = 0; cpu < widest; ++cpu)
+            table_.cpus.push_back(cpu);
+    }
+    return std::move(table_);
+}
+
+InterruptTable parse_interrupts(std::string_view text) {
+    TableParser parser;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        parser.take(text.substr(0, end));
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return parser.finish();
+}
 
 namespace {
 
@@ -158,6 +377,26 @@ Result<InterruptTable> read_interrupts(const host::Root& root) {
         const auto done = reader.step([] { return false; });
         if (!done) return std::unexpected(done.error());
         if (*done) return reader.take();
+    }
+}
+
+std::optional<unsigned> parse_irq_thread(std::string_view comm) {
+    constexpr std::string_view prefix = "irq/";
+    if (!comm.starts_with(prefix)) return std::nullopt;
+    const auto rest = comm.substr(prefix.size());
+    const auto dash = rest.find('-');
+    if (dash == std::string_view::npos) return std::nullopt; // without it the number may be cut
+    return parse_number<unsigned>(rest.substr(0, dash));
+}
+
+void attach_threads(InterruptTable& table, std::span<const NamedThread> threads) {
+    std::map<unsigned, std::vector<int>> by_irq;
+    for (const auto& thread : threads)
+        if (const auto number = parse_irq_thread(thread.comm)) by_irq[*number].push_back(thread.tid);
+    for (auto& line : table.irqs) {
+        const auto found = by_irq.find(line.number);
+        line.threads = found == by_irq.end() ? std::vector<int>() : found->second;
+        std::ranges::sort(line.threads);
     }
 }
 

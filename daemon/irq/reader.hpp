@@ -4,11 +4,12 @@
 #include "base/error.hpp"
 #include "host/fd.hpp"
 #include "irq/irq.hpp"
-#include "irq/table_parser.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,23 @@ class Root;
 }
 
 namespace affinityd::irq {
+
+/// Reads the text of /proc/interrupts a line at a time: any architecture's, with or without header. Lines
+/// that fit no form are passed over. Source: kernel/irq/proc.c, show_interrupts.
+class TableParser {
+  public:
+    /// The next line, without its line feed.
+    void take(std::string_view line);
+    /// What the lines say; to be called once, after the last one.
+    [[nodiscard]] InterruptTable finish();
+
+  private:
+    InterruptTable table_;
+    bool has_header_ = false;
+};
+
+/// All of it at once.
+[[nodiscard]] InterruptTable parse_interrupts(std::string_view text);
 
 /// Reads /proc/interrupts and, where they are there, the files of /proc/irq/N, in parts; lines that the table
 /// lacks are taken from the handlers' directories there. A recording with neither gives an empty table.
@@ -53,5 +71,20 @@ class InterruptReader {
 
 /// All of it at once, without labels.
 [[nodiscard]] Result<InterruptTable> read_interrupts(const host::Root& root);
+
+/// The interrupt that a kernel thread handles, by its name: "irq/24-eth0-TxRx-0", "irq/24-s-eth0" for a
+/// second handler. Threaded handlers are the rule with PREEMPT_RT and some drivers' choice elsewhere. Source:
+/// kernel/irq/manage.c, setup_irq_thread.
+[[nodiscard]] std::optional<unsigned> parse_irq_thread(std::string_view comm);
+
+/// A kernel thread as the inventory has it; the name stays the caller's.
+struct NamedThread {
+    int tid = 0;
+    std::string_view comm;
+};
+
+/// Fills Irq::threads, ascending, replacing what was there. Only kernel threads may be handed in: anybody can
+/// take such a name.
+void attach_threads(InterruptTable& table, std::span<const NamedThread> threads);
 
 } // namespace affinityd::irq

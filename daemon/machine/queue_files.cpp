@@ -3,7 +3,6 @@
 
 #include "base/text.hpp"
 #include "host/root.hpp"
-#include "netdev/channels.hpp"
 
 #include <algorithm>
 #include <limits>

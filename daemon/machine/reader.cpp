@@ -3,7 +3,6 @@
 
 #include "host/root.hpp"
 #include "irq/reader.hpp"
-#include "irq/threads.hpp"
 #include "machine/labels.hpp"
 #include "netdev/napi.hpp"
 #include "netdev/reader.hpp"

@@ -95,9 +95,8 @@ struct FlowCount {
     friend auto operator<=>(const FlowCount&, const FlowCount&) = default;
 };
 
-/// The value of a subject: entries for a FlowTable, CPUs for everything else,
-/// one at most for a listener.
-/// For a steering map the empty set is "off", for a unit or a listener "not set".
+/// The value of a subject: entries for a FlowTable, CPUs for everything else. For a steering map the empty
+/// set is "off", for a unit "not set".
 class Setting {
   public:
     Setting() = default;
@@ -117,13 +116,9 @@ class Setting {
   private:
     std::variant<CpuSet, FlowCount> value_;
 };
-/// Of SO_INCOMING_CPU; negative: not set.
-[[nodiscard]] inline Setting setting_of(int cpu) {
-    return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)};
-}
 
-/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows", "listener 80 of
-/// process 123"; for logs and tables.
+/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows"; for logs and
+/// tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
 /// True for interrupts, steering maps and flow tables.

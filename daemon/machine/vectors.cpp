@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <unordered_map>
 
@@ -24,36 +23,11 @@ std::string_view last_part(std::string_view path) { return path.substr(path.rfin
 
 using Places = std::vector<std::size_t>; ///< of interfaces
 
-/// Finds which of many words a text holds.
-class WordIndex {
-  public:
-    void add(std::string_view word, std::size_t nic) {
-        if (word.empty()) return;
-        words_[word].push_back(nic);
-        auto& lengths = lengths_[first(word)];
-        if (std::ranges::find(lengths, word.size()) == lengths.end()) lengths.push_back(word.size());
-    }
-    /// Those of the words in the text.
-    void find_in(std::string_view text, Places& found) const {
-        for (; !text.empty(); text.remove_prefix(1))
-            for (const auto length : lengths_[first(text)])
-                if (length <= text.size())
-                    if (const auto word = words_.find(text.substr(0, length)); word != words_.end())
-                        found.insert(found.end(), word->second.begin(), word->second.end());
-    }
-
-  private:
-    static unsigned char first(std::string_view text) { return static_cast<unsigned char>(text.front()); }
-    std::unordered_map<std::string_view, Places> words_;
-    /// Those that begin with a character.
-    std::array<std::vector<std::size_t>, std::numeric_limits<unsigned char>::max() + 1> lengths_;
-};
-
-/// Whose line one is, by what is known of it.
+/// Whose line one may be, by what is known of it.
 struct Index {
     std::unordered_map<unsigned, Places> numbers;
-    std::unordered_map<std::string_view, Places> functions; ///< of PCI
-    WordIndex words;
+    std::unordered_map<std::string_view, Places> functions;        ///< of PCI
+    std::vector<std::pair<std::string_view, std::size_t>> words{}; ///< that a label may hold
 };
 
 Index make_index(std::span<const Nic> nics) {
@@ -65,21 +39,17 @@ Index make_index(std::span<const Nic> nics) {
         if (nic.legacy_irq) index.numbers[*nic.legacy_irq].push_back(i);
         for (const auto& queue : nic.queues)
             if (queue.irq) index.numbers[*queue.irq].push_back(i);
+        if (nic.device.empty()) continue; // made of software
         if (!nic.pci.empty()) index.functions[nic.pci].push_back(i);
         for (const auto* word : {&nic.name, &nic.pci, &nic.virtio})
-            index.words.add(*word, i);
+            if (!word->empty()) index.words.emplace_back(*word, i);
         // Lines of SoC devices have the platform device's name, or were asked for before there was a name.
-        if (nic.pci.empty() && nic.virtio.empty() && !nic.device.empty()) {
-            index.words.add(last_part(nic.device), i);
-            index.words.add("eth%d", i);
+        if (nic.pci.empty() && nic.virtio.empty()) {
+            index.words.emplace_back(last_part(nic.device), i);
+            index.words.emplace_back("eth%d", i);
         }
     }
     return index;
-}
-
-void add_all(Places& places, const auto& map, const auto& key) {
-    if (const auto found = map.find(key); found != map.end())
-        places.insert(places.end(), found->second.begin(), found->second.end());
 }
 
 /// For each interface the lines that may be its own at all, in the table's order: those that its device or
@@ -89,15 +59,17 @@ std::vector<std::vector<const Irq*>> possible_lines(std::span<const Nic> nics,
                                                     const irq::InterruptTable& table) {
     const auto index = make_index(nics);
     std::vector<std::vector<const Irq*>> lines(nics.size());
-    Places places;
     for (const auto& line : table.irqs) {
-        places.clear();
-        add_all(places, index.numbers, line.number);
-        add_all(places, index.functions, std::string_view(line.pci));
+        const auto add = [&](std::size_t nic) {
+            if (lines[nic].empty() || lines[nic].back() != &line) lines[nic].push_back(&line);
+        };
+        if (const auto found = index.numbers.find(line.number); found != index.numbers.end())
+            std::ranges::for_each(found->second, add);
+        if (const auto found = index.functions.find(line.pci); found != index.functions.end())
+            std::ranges::for_each(found->second, add);
         for (const auto& action : line.actions)
-            index.words.find_in(action, places);
-        for (const auto place : places)
-            if (auto& own = lines[place]; own.empty() || own.back() != &line) own.push_back(&line);
+            for (const auto& [word, nic] : index.words)
+                if (action.contains(word)) add(nic);
     }
     return lines;
 }
@@ -217,17 +189,8 @@ IrqMask irq_subject(const Nic& nic, const Vector& vector) {
 }
 
 std::string_view to_string(Source source) {
-    switch (source) {
-    case Source::netlink:
-        return "netlink";
-    case Source::msi_irqs:
-        return "msi_irqs";
-    case Source::label:
-        return "label";
-    case Source::legacy:
-        return "legacy";
-    }
-    return {};
+    constexpr std::array<std::string_view, 4> names{"netlink", "msi_irqs", "label", "legacy"};
+    return names[static_cast<std::size_t>(source)];
 }
 
 std::string_view to_string(irq::Kind kind) {

@@ -80,7 +80,7 @@ struct Report {
     friend bool operator==(const Report&, const Report&) = default;
 };
 
-/// Of the JSON document.
+/// The version of the JSON document.
 inline constexpr unsigned report_version = 1;
 
 /// One line of JSON without a line end.

@@ -3,15 +3,126 @@
 
 #include "base/text.hpp"
 #include "host/attributes.hpp"
-#include "netdev/generic_socket.hpp"
-#include "netdev/netdev_family.hpp"
+#include "host/netlink.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <span>
+#include <vector>
 
+#include <linux/ethtool_netlink.h>
 #include <netlink/attr.h>
+#include <netlink/errno.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
 
 namespace affinityd::netdev {
+
+namespace {
+
+namespace family {
+
+/// Numbers of the generic netlink family "netdev", which the kernel headers of Debian 12 do not have yet.
+/// Source: include/uapi/linux/netdev.h of Linux 6.8, which is ABI.
+constexpr const char* name = "netdev";
+constexpr std::uint8_t version = 1;
+
+constexpr std::uint8_t cmd_queue_get = 10;
+constexpr std::uint8_t cmd_napi_get = 11;
+
+constexpr int napi_ifindex = 1;
+constexpr int napi_id = 2;
+constexpr int napi_irq = 3;
+constexpr int napi_pid = 4;
+
+constexpr int queue_id = 1;
+constexpr int queue_ifindex = 2;
+constexpr int queue_type = 3;
+constexpr int queue_napi_id = 4;
+constexpr unsigned queue_type_tx = 1;
+
+} // namespace family
+
+/// A generic netlink socket for requests. Not for events.
+class GenericSocket {
+  public:
+    static Result<GenericSocket> open();
+
+    /// The number of a family; no value if this kernel has none of the name.
+    [[nodiscard]] Result<std::optional<int>> family(const char* name);
+
+    struct Request {
+        int family = 0;
+        std::uint8_t command = 0;
+        std::uint8_t version = 0;
+        bool dump = true;                       ///< all there are; otherwise the one that `fill` names
+        std::function<void(nl_msg&)> fill = {}; ///< adds attributes
+    };
+    using Answer = std::vector<std::byte>; ///< attributes after the generic header
+    /// The answers to a request; none if the kernel refuses it: the families asked here add to what sysfs
+    /// says, and no driver has to support them. A list that changes while it is read is read again; if it
+    /// never holds still, or the socket does not work, an Error. `code`, if given: the errno with which the
+    /// kernel refused, or ended a list early; 0: neither.
+    [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request, int* code = nullptr);
+
+  private:
+    explicit GenericSocket(host::NetlinkSocket socket) : socket_(std::move(socket)) {}
+    [[nodiscard]] static Result<host::NetlinkMessage> make(const Request& request);
+    host::NetlinkSocket socket_;
+};
+
+constexpr std::size_t max_answers = 1U << 20; ///< more than any machine has queues
+
+Result<GenericSocket> GenericSocket::open() {
+    auto socket = host::open_netlink(NETLINK_GENERIC);
+    if (!socket) return std::unexpected(socket.error());
+    return GenericSocket(std::move(*socket));
+}
+
+Result<std::optional<int>> GenericSocket::family(const char* name) {
+    const int number = genl_ctrl_resolve(socket_.get(), name);
+    if (number >= 0) return number;
+    if (number == -NLE_OBJ_NOTFOUND) return std::nullopt;
+    return fail(std::string("cannot look up a generic netlink family: ") + nl_geterror(number), name);
+}
+
+Result<host::NetlinkMessage> GenericSocket::make(const Request& request) {
+    auto message = host::make_request(request.family, 0);
+    if (!message) return message;
+    if (genlmsg_put(message->get(), NL_AUTO_PORT, NL_AUTO_SEQ, request.family, 0,
+                    request.dump ? NLM_F_DUMP : 0, request.command, request.version) == nullptr)
+        return fail("cannot allocate a netlink message");
+    if (request.fill) request.fill(**message);
+    return message;
+}
+
+Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request, int* code) {
+    const auto message = make(request);
+    if (!message) return std::unexpected(message.error());
+    std::vector<Answer> answers;
+    const auto take = [&](const nlmsghdr& head) {
+        auto* whole = const_cast<nlmsghdr*>(&head); // libnl's readers take no const
+        if (!genlmsg_valid_hdr(whole, 0) || answers.size() >= max_answers) return;
+        auto* generic = static_cast<genlmsghdr*>(nlmsg_data(whole));
+        const auto* first = reinterpret_cast<const std::byte*>(genlmsg_attrdata(generic, 0));
+        answers.emplace_back(first, first + genlmsg_attrlen(generic, 0));
+    };
+    const auto end = [code](int refusal) {
+        if (code != nullptr) *code = refusal;
+    };
+    const auto done = host::ask(*socket_, **message, {[&] { answers.clear(); }, take, end});
+    if (!done) return std::unexpected(done.error());
+    if (!*done) answers.clear();
+    return answers;
+}
+
+} // namespace
 
 std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
     const host::Attributes all(attributes);
@@ -148,6 +259,54 @@ void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> th
             }
         }
     }
+}
+
+namespace {
+
+/// Without an index: of all interfaces. Kernels before 6.4 refuse a request without a header, also for all of
+/// them. Source: ethnl_parse_header_dev_get() in net/ethtool/netlink.c.
+void put_header(nl_msg& message, std::optional<unsigned> ifindex) {
+    nlattr* header = nla_nest_start(&message, ETHTOOL_A_CHANNELS_HEADER);
+    if (ifindex) nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, *ifindex);
+    nla_nest_end_keep_empty(&message, header);
+}
+
+} // namespace
+
+std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std::byte> attributes) {
+    const host::Attributes all(attributes);
+    const auto ifindex = all.nested(ETHTOOL_A_CHANNELS_HEADER).u32(ETHTOOL_A_HEADER_DEV_INDEX);
+    if (!ifindex) return std::nullopt;
+    Channels channels;
+    channels.rx = all.u32(ETHTOOL_A_CHANNELS_RX_COUNT);
+    channels.tx = all.u32(ETHTOOL_A_CHANNELS_TX_COUNT);
+    channels.combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_COUNT);
+    channels.other = all.u32(ETHTOOL_A_CHANNELS_OTHER_COUNT);
+    channels.max_rx = all.u32(ETHTOOL_A_CHANNELS_RX_MAX);
+    channels.max_tx = all.u32(ETHTOOL_A_CHANNELS_TX_MAX);
+    channels.max_combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_MAX);
+    channels.max_other = all.u32(ETHTOOL_A_CHANNELS_OTHER_MAX);
+    return std::pair(*ifindex, channels);
+}
+
+Result<void> read_channels(std::span<Nic> nics) {
+    if (nics.empty()) return {};
+    auto socket = GenericSocket::open();
+    if (!socket) return std::unexpected(socket.error());
+    const auto number = socket->family(ETHTOOL_GENL_NAME);
+    if (!number) return std::unexpected(number.error());
+    if (!*number) return {}; // before Linux 5.6
+    const auto only = nics.size() == 1 ? std::optional(nics.front().ifindex) : std::nullopt;
+    GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
+    request.dump = !only;
+    request.fill = [only](nl_msg& message) { put_header(message, only); };
+    int code = 0; // answers before a refusal count
+    const auto answers = socket->ask(request, &code);
+    if (!answers) return std::unexpected(answers.error());
+    for (const auto& answer : *answers)
+        if (const auto parsed = parse_channels(answer))
+            if (auto* nic = find_nic(nics, parsed->first)) nic->channels = parsed->second;
+    return {};
 }
 
 } // namespace affinityd::netdev

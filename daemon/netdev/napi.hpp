@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::netdev {
@@ -68,5 +69,16 @@ struct NamedThread {
 /// if there are as many threads as receive queues, they are taken in the order of their ids, which is the
 /// order in which drivers add them (queue 0 first). Only kernel threads may be handed in.
 void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads);
+
+/// The attributes of one answer to CHANNELS_GET: interface index and channels. No value if it
+/// names no interface.
+[[nodiscard]] std::optional<std::pair<unsigned, Channels>>
+parse_channels(std::span<const std::byte> attributes);
+
+/// Fills Nic::channels of interfaces in ascending order of their numbers, by ethtool netlink (Linux 5.6 and
+/// later); those whose driver knows no channels are left alone. For a single NIC the kernel is asked for that
+/// interface alone; a list of all ends at the first one that is not present (in power save, being reset), and
+/// those after it have none. Source: ethnl_default_dumpit() in net/ethtool/netlink.c.
+[[nodiscard]] Result<void> read_channels(std::span<Nic> nics);
 
 } // namespace affinityd::netdev

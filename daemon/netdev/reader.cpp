@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/reader.hpp"
 
-#include "base/pci_name.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "netdev/addresses.hpp"
-#include "netdev/channels.hpp"
 #include "netdev/napi.hpp"
 
 #include <algorithm>

@@ -30,14 +30,6 @@ struct Rank {
     friend auto operator<=>(const Rank&, const Rank&) = default;
 };
 
-/// Notes what cuts a task's slots now; null: nothing does.
-void note_cpuset(Occupied& cpusets, unsigned& noted, const CpuSet* now) {
-    constexpr unsigned none = Assignments::no_cpuset;
-    if (noted == none ? now == nullptr : now != nullptr && cpusets[noted].cpus == *now) return;
-    if (noted != none) cpusets.leave(noted);
-    noted = now == nullptr ? none : cpusets.enter(*now);
-}
-
 Assignments::Seat* seat_of(Assignments::Seats& seats, const TaskId& task, unsigned table) {
     auto [at, end] = seats.equal_range(task);
     while (at != end && at->second.table != table)
@@ -53,43 +45,6 @@ const TaskId& family_of(const SlotRequest& request) {
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
 } // namespace
-
-void SlotCpus::be_of(std::span<const Slot> slots, bool lasting) {
-    if (lasting && of_ == slots.data() && ends_.size() == slots.size()) return;
-    *this = {};
-    of_ = lasting ? slots.data() : nullptr;
-    for (const auto& slot : slots) {
-        for (const unsigned cpu : slot.cpus)
-            cpus_.push_back(cpu);
-        ends_.push_back(cpus_.size());
-    }
-}
-
-unsigned Occupied::enter(const CpuSet& cpus) {
-    for (auto [at, end] = numbers_.equal_range(cpus.first()); at != end; ++at) {
-        auto& place = places_[at->second];
-        if (place.cpus != cpus) continue;
-        ++place.tasks;
-        return at->second;
-    }
-    if (unused_.empty()) {
-        unused_.push_back(static_cast<unsigned>(places_.size()));
-        places_.emplace_back();
-    }
-    const unsigned number = unused_.back();
-    unused_.pop_back();
-    places_[number] = {.cpus = cpus, .tasks = 1};
-    numbers_.emplace(cpus.first(), number);
-    return number;
-}
-
-void Occupied::leave(unsigned place) {
-    if (--places_[place].tasks > 0) return;
-    const auto [begin, end] = numbers_.equal_range(places_[place].cpus.first());
-    numbers_.erase(std::ranges::find(begin, end, place, [](const auto& entry) { return entry.second; }));
-    places_[place] = {};
-    unused_.push_back(place);
-}
 
 unsigned Assignments::table_of(const DistributionId& distribution) {
     const auto found = numbers_.find(distribution);
@@ -129,8 +84,6 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     auto& table = tables_[number];
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
-    auto& known = table.slots;
-    known.be_of(request.slots, base_ && request.cpuset == nullptr && !table.is_of_groups);
     Seat* parent = nullptr;
     if (request.parent != TaskId{})
         for (auto [at, end] = seats_.equal_range(request.parent); at != end; ++at)
@@ -141,19 +94,19 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     std::optional<Rank> least;
     for (std::size_t i = 0; i < request.slots.size(); ++i) {
         const auto& slot = request.slots[i];
-        const auto cpus = known[i];
-        auto level = load_.place(cpus);
-        const auto count = static_cast<Weight>(cpus.size());
+        const unsigned first = slot.cpus.first();
+        auto level = load_.place(slot.cpus);
+        const auto count = static_cast<Weight>(slot.cpus.count());
         Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
-        if (!table.is_of_groups) rank.peers = peers(request, number, slot.cpus.first());
+        if (!table.is_of_groups) rank.peers = peers(request, number, first);
         if (least &&
             std::tie(least->peers, least->core, least->cpu) < std::tie(rank.peers, rank.core, rank.cpu))
             continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
-        if (request.is_near_others) rank.distance = load_.in_group(table.own, cpus.front()) > 0 ? 0 : 1;
+        if (request.is_near_others) rank.distance = load_.in_group(table.own, first) > 0 ? 0 : 1;
         if (request.unit != SlotRequest::Unit::lane) {
-            load_.add_surroundings(level, cpus.front(), own);
+            load_.add_surroundings(level, first, own);
             rank.group = level.group;
             rank.node = level.node;
         }
@@ -168,7 +121,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
 /// The slot that it had has become several, as with a narrower `bind`: all tasks of that slot would crowd the
 /// first of them.
 std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::size_t chosen) {
-    const CpuSet before = tables_[seat.table].places[seat.place].cpus;
+    const CpuSet before = seat.cpus;
     const auto parts = std::ranges::count_if(
         request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
     if (parts < 2) return chosen;
@@ -178,27 +131,19 @@ std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::si
     return chosen;
 }
 
-void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
-    const auto& [cpus, sum, tasks] = table.places[place];
-    const Weight before = sum;
-    table.places.weigh(place, weight);
-    if (!table.is_of_groups) load_.change(cpus, before, sum, table.own);
+void Assignments::change_load(const Seat& seat, Weight from, Weight to) {
+    auto& table = tables_[seat.table];
+    if (!table.is_of_groups && !seat.cpus.empty()) load_.change(seat.cpus, from, to, &table.own);
 }
 
 void Assignments::put(Seat& seat, const Slot* slot) {
-    auto& table = tables_[seat.table];
-    const Weight weight = seat.weight;
     count_peer(seat, false);
-    if (seat.place != no_place) {
-        weigh_place(table, seat.place, -weight);
-        table.places.leave(seat.place);
-        seat.place = no_place;
-    }
+    change_load(seat, seat.weight, 0);
+    seat.cpus = slot == nullptr ? CpuSet() : slot->cpus;
     if (slot == nullptr) return;
     seat.now = slot->cpus.first();
-    seat.place = table.places.enter(slot->cpus);
-    count_peer(seat, weight >= idle);
-    weigh_place(table, seat.place, weight);
+    count_peer(seat, seat.weight >= idle);
+    change_load(seat, 0, seat.weight);
 }
 
 std::size_t Assignments::assign(const SlotRequest& request) {
@@ -211,15 +156,14 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     }
     const unsigned number = table_of(request.distribution);
     if (auto* seat = seat_of(seats_, request.task, number)) {
-        note_cpuset(cpusets_, seat->cpuset, request.cpuset);
+        seat->cpuset = request.cpuset == nullptr ? CpuSet() : *request.cpuset;
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, number);
         if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
-        if (seat->place == no_place || tables_[number].places[seat->place].cpus != slot.cpus)
-            put(*seat, &slot);
+        if (seat->cpus != slot.cpus) put(*seat, &slot);
         return *chosen;
     }
     std::pair weight{one_cpu, false};
@@ -242,7 +186,7 @@ std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::s
     const unsigned name = slot.cpus.first();
     auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight.first, weight.second})->second;
     seat.family = family_of(request);
-    note_cpuset(cpusets_, seat.cpuset, request.cpuset);
+    if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
     put(seat, &slot);
     return chosen;
 }
@@ -263,11 +207,6 @@ Assignments::Seats::iterator Assignments::under_another_name(const SlotRequest& 
     return seats_.end();
 }
 
-const CpuSet& Assignments::cpuset_of(const Seat& seat) const {
-    static const CpuSet none;
-    return seat.cpuset == no_cpuset ? none : cpusets_[seat.cpuset].cpus;
-}
-
 TaskId Assignments::owner(const TaskId& task) const {
     const auto found = owners_.find(task);
     return found == owners_.end() ? task : found->second;
@@ -275,7 +214,6 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     put(seat->second, nullptr);
-    note_cpuset(cpusets_, seat->second.cpuset, nullptr);
     return seats_.erase(seat);
 }
 
@@ -307,13 +245,8 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     const Weight before =
         std::exchange(seat->weight, seat->is_weighed ? (seat->weight + weight) / 2 : weight);
     seat->is_weighed = true;
-    const Weight more = seat->weight - before;
-    weigh_place(tables_[table], seat->place, more);
+    change_load(*seat, before, seat->weight);
     count_peer(*seat, seat->weight >= idle);
-}
-
-void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {
-    if (const auto table = number(distribution)) weigh(*table, task, weight);
 }
 
 void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tables) {
@@ -324,26 +257,14 @@ void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tab
     }
 }
 
-void Assignments::leave_others(const TaskId& task, std::span<const DistributionId> distributions) {
-    std::vector<unsigned> tables;
-    for (const auto& distribution : distributions)
-        if (const auto table = number(distribution)) tables.push_back(*table);
-    leave_others(task, tables);
-}
-
 void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
     if (base == base_) return;
     base_ = base;
     load_ = base ? *base : CpuLoad();
-    for (auto& table : tables_) {
+    for (auto& table : tables_)
         table.own = {};
-        table.slots = {};
-        if (table.is_of_groups) continue;
-        for (const auto& [cpus, sum, tasks] : table.places) {
-            load_.add(cpus, sum);
-            load_.add_around(table.own, cpus, sum);
-        }
-    }
+    for (const auto& [task, seat] : seats_)
+        change_load(seat, 0, seat.weight);
 }
 
 void Assignments::move(const TaskId& task, unsigned table, unsigned from, const Slot& to) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/task_id.hpp"
+#include "planner/action.hpp"
 #include "planner/cpu_load.hpp"
-#include "planner/distribution.hpp"
 #include "planner/slots.hpp"
 
 #include <cstddef>
@@ -18,49 +18,6 @@
 #include <vector>
 
 namespace affinityd::planner {
-
-/// The CPUs of all slots, one after the other: to go through a set takes longer on a large machine. A value.
-class SlotCpus {
-  public:
-    SlotCpus() = default;
-    /// `lasting`: the slots stay where they are as long as this does; others are made for one question.
-    void be_of(std::span<const Slot> slots, bool lasting);
-    [[nodiscard]] std::size_t size() const { return ends_.size(); }
-    [[nodiscard]] std::span<const unsigned> operator[](std::size_t slot) const {
-        const std::size_t begin = slot == 0 ? 0 : ends_[slot - 1];
-        return std::span(cpus_).subspan(begin, ends_[slot] - begin);
-    }
-
-  private:
-    const Slot* of_ = nullptr; ///< the first of the slots; null: of none that last
-    std::vector<unsigned> cpus_;
-    std::vector<std::size_t> ends_; ///< of each slot's, in `cpus_`
-};
-
-/// The CPUs on which tasks of one distribution sit, and the work that they do there. Each set of CPUs counts
-/// for itself: a slot of one name may have others after a while, or in a cpuset.
-class Occupied {
-  public:
-    struct Place {
-        CpuSet cpus;
-        Weight sum = 0; ///< of its tasks
-        unsigned tasks = 0;
-    };
-    /// The number of these CPUs, which must not be empty; it is theirs for as long as tasks are there.
-    unsigned enter(const CpuSet& cpus);
-    void leave(unsigned place);
-    /// Adds to what the tasks of a place do there.
-    void weigh(unsigned place, Weight weight) { places_[place].sum += weight; }
-    [[nodiscard]] const Place& operator[](unsigned place) const { return places_[place]; }
-    /// Those that are not in use have no work.
-    [[nodiscard]] auto begin() const { return places_.begin(); }
-    [[nodiscard]] auto end() const { return places_.end(); }
-
-  private:
-    std::vector<Place> places_;
-    std::unordered_multimap<unsigned, unsigned> numbers_; ///< by the first CPU
-    std::vector<unsigned> unused_;
-};
 
 /// What a slot is wanted for.
 struct SlotRequest {
@@ -104,15 +61,13 @@ class Assignments {
     void leave(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
+    /// The number of a distribution, which it has for as long as its policy is not forgotten. No value: no
+    /// task has a slot of it.
+    [[nodiscard]] std::optional<unsigned> number(const DistributionId& distribution) const;
     /// The CPU time that the task used in its slot of the distribution since it was last weighed, >= 0: it
     /// counts with the mean of that and what it counted before; `one_cpu` until anything is known.
-    void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
-    /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
-    void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
-    /// The same by numbers, which are shorter: a distribution has one for as long as its policy is not
-    /// forgotten. No value: no task has a slot of it.
-    [[nodiscard]] std::optional<unsigned> number(const DistributionId& distribution) const;
     void weigh(unsigned table, const TaskId& task, Weight weight);
+    /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
     void leave_others(const TaskId& task, std::span<const unsigned> tables);
     /// The machine, and the work on it that is not a task's: that of interrupts. To give the same again costs
     /// nothing.
@@ -120,7 +75,6 @@ class Assignments {
 
     [[nodiscard]] const CpuLoad& load() const { return load_; }
 
-    static constexpr unsigned no_cpuset = ~0U, no_place = ~0U;
     static constexpr Weight idle = one_cpu / 50; ///< a task that uses less takes no slot from others
     /// A task in its slot.
     struct Seat {
@@ -129,20 +83,14 @@ class Assignments {
         unsigned given; ///< the first one that it was given
         Weight weight = one_cpu;
         bool is_weighed = false;
-        unsigned cpuset = no_cpuset; ///< for cpuset_of()
-        unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
-        TaskId family = {};          ///< the parent, else the process
-        bool is_counted = false;     ///< among the peers of its slot
+        bool is_counted = false; ///< among the peers of its slot
+        TaskId family = {};      ///< the parent, else the process
+        CpuSet cpus = {};        ///< those that it has of its slot; empty: it has left it
+        CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
     [[nodiscard]] const DistributionId& distribution(unsigned table) const { return *tables_[table].id; }
-    /// The cpuset that leaves the task fewer slots than its distribution has; empty: it may have all.
-    [[nodiscard]] const CpuSet& cpuset_of(const Seat& seat) const;
-    /// The CPUs that it has, of its slot.
-    [[nodiscard]] const CpuSet& cpus_of(const Seat& seat) const {
-        return tables_[seat.table].places[seat.place].cpus;
-    }
     /// The process in whose group the task is; otherwise itself.
     [[nodiscard]] TaskId owner(const TaskId& task) const;
     /// The task changes over from one slot of a distribution to another for good. Nothing happens if it is
@@ -153,9 +101,7 @@ class Assignments {
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
         bool is_of_groups = false;          ///< the slots inside a group count, not the group
-        Occupied places;
-        CpuLoad::Around own; ///< what it puts on groups and nodes
-        SlotCpus slots;
+        CpuLoad::Around own;                ///< what it puts on groups and nodes
         /// By family (0: of all) and slot, how many tasks are there that are not idle.
         std::unordered_map<std::uint64_t, unsigned> peers;
     };
@@ -172,7 +118,7 @@ class Assignments {
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
     std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen,
                      std::pair<Weight, bool> weight);
-    void weigh_place(Table& table, unsigned place, Weight weight);
+    void change_load(const Seat& seat, Weight from, Weight to);
     Seats::iterator erase(Seats::iterator seat);
 
     std::shared_ptr<const CpuLoad> base_;
@@ -180,7 +126,6 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
-    Occupied cpusets_;                          ///< that cut slots, each once
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

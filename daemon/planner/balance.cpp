@@ -28,15 +28,14 @@ struct Sitting {
     [[nodiscard]] Weight weight() const { return seat->second.weight; }
 };
 
-using ChoicesOf = std::map<std::pair<unsigned, unsigned>, Choices>; ///< by distribution and cpuset
+using ChoicesOf = std::map<std::pair<unsigned, CpuSet>, Choices>; ///< by distribution and cpuset
 
 Choices choices_of(const Placements& placements, const Assignments& assignments,
                    const Assignments::Seat& seat) {
     Choices choices;
     const auto* slots = slots_of(placements, assignments.distribution(seat.table));
     if (slots == nullptr) return choices;
-    const auto& cpuset = assignments.cpuset_of(seat);
-    choices.slots = cpuset.empty() ? *slots : cut_slots(*slots, cpuset);
+    choices.slots = seat.cpuset.empty() ? *slots : cut_slots(*slots, seat.cpuset);
     for (const auto& slot : choices.slots)
         for (const unsigned cpu : slot.cpus)
             choices.cores.insert(assignments.load().core_of(cpu));
@@ -145,7 +144,7 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
             }
             moving.insert(policy);
             load.add(best->cpus, one.weight());
-            load.add(assignments.cpus_of(seat), -one.weight());
+            load.add(seat.cpus, -one.weight());
             if (!is_crowded(core, tasks, load)) break;
         }
     }

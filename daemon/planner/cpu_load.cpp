@@ -51,26 +51,7 @@ CpuLoad::CpuLoad(const topology::Topology& topology) : all_(topology.online) {
     }
 }
 
-void CpuLoad::add(const CpuSet& cpus, Weight amount) {
-    const Weight part = part_of(amount, cpus);
-    for (const unsigned cpu : cpus) {
-        if (!counts(cpu)) continue;
-        put(cpus_, cpu, part);
-        put(cores_, where(cpu).core, part);
-    }
-    add_around(around_, cpus, amount);
-}
-
-void CpuLoad::add_around(Around& around, const CpuSet& cpus, Weight amount) const {
-    const Weight part = part_of(amount, cpus);
-    for (const unsigned cpu : cpus) {
-        if (!counts(cpu)) continue;
-        put(around.groups, where(cpu).group, part);
-        put(around.nodes, where(cpu).node, part);
-    }
-}
-
-void CpuLoad::change(const CpuSet& cpus, Weight from, Weight to, Around& around) {
+void CpuLoad::change(const CpuSet& cpus, Weight from, Weight to, Around* own) {
     const Weight part = part_of(to, cpus) - part_of(from, cpus);
     if (part == 0) return;
     for (const unsigned cpu : cpus) {
@@ -78,14 +59,15 @@ void CpuLoad::change(const CpuSet& cpus, Weight from, Weight to, Around& around)
         const auto [core, group, node] = where(cpu);
         put(cpus_, cpu, part);
         put(cores_, core, part);
-        for (auto* sums : {&around_, &around}) {
+        for (auto* sums : {&around_, own}) {
+            if (sums == nullptr) continue;
             put(sums->groups, group, part);
             put(sums->nodes, node, part);
         }
     }
 }
 
-CpuLoad::Level CpuLoad::place(std::span<const unsigned> cpus) const {
+CpuLoad::Level CpuLoad::place(const CpuSet& cpus) const {
     Level level;
     for (const unsigned cpu : cpus) {
         level.core += on_core(cpu);
@@ -104,7 +86,7 @@ void CpuLoad::add_surroundings(Level& level, unsigned cpu, const Around& own) co
 }
 
 CpuLoad::Level CpuLoad::of(const CpuSet& cpus, const Around& own) const {
-    Level level = place(cpus.to_vector());
+    Level level = place(cpus);
     add_surroundings(level, cpus.first(), own);
     return level;
 }

@@ -6,7 +6,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace affinityd::planner {
@@ -26,10 +25,17 @@ class CpuLoad {
     CpuLoad() = default;
     explicit CpuLoad(const topology::Topology& topology);
 
+    /// Sums of groups and nodes only.
+    struct Around {
+        std::vector<Weight> groups, nodes; ///< empty: no load
+    };
+
     /// Puts work on these CPUs, to each its part; a negative amount takes it away again. To add a and take it
     /// away leaves what was there before. The part of a CPU that is offline counts nowhere: who has it gets
     /// others.
-    void add(const CpuSet& cpus, Weight amount);
+    void add(const CpuSet& cpus, Weight amount) { change(cpus, 0, amount); }
+    /// As add(-from) and add(to); sums of groups and nodes also in `own`.
+    void change(const CpuSet& cpus, Weight from, Weight to, Around* own = nullptr);
 
     /// The load of a place, of the core that it is on, and of what lies around it; compared from left to
     /// right.
@@ -40,26 +46,17 @@ class CpuLoad {
         Weight node = 0;  ///< of each core of its node, on average
         friend auto operator<=>(const Level&, const Level&) = default;
     };
-    /// Sums of groups and nodes only.
-    struct Around {
-        std::vector<Weight> groups, nodes; ///< empty: no load
-    };
     /// `cpus` must not be empty. `own`: work that does not count in groups and nodes.
     [[nodiscard]] Level of(const CpuSet& cpus, const Around& own) const;
     [[nodiscard]] Level of(const CpuSet& cpus) const { return of(cpus, Around{}); }
     /// The same in two steps, the second of which is seldom needed to tell places apart.
-    [[nodiscard]] Level place(std::span<const unsigned> cpus) const;
+    [[nodiscard]] Level place(const CpuSet& cpus) const;
     void add_surroundings(Level& level, unsigned cpu, const Around& own) const;
     /// The part of `around` in the group of this CPU.
     [[nodiscard]] Weight in_group(const Around& around, unsigned cpu) const {
         const auto group = where(cpu).group;
         return group < around.groups.size() ? around.groups[group] : 0;
     }
-    /// Adds to `around` what add() would add to this load's groups and nodes.
-    void add_around(Around& around, const CpuSet& cpus, Weight amount) const;
-    /// As add(-from) and add(to), here and in `around`.
-    void change(const CpuSet& cpus, Weight from, Weight to, Around& around);
-
     /// True for all CPUs of the topology.
     [[nodiscard]] bool covers(const CpuSet& cpus) const { return !all_.empty() && cpus.contains(all_); }
     [[nodiscard]] Weight on_cpu(unsigned cpu) const { return cpu < cpus_.size() ? cpus_[cpu] : 0; }

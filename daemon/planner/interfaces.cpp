@@ -7,7 +7,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 namespace affinityd::planner {
 
@@ -24,25 +23,6 @@ bool is_named(const Policy& policy, const Nic& nic) {
                nic.is_called([&](std::string_view name) { return pattern.matches(name); });
     });
 }
-
-/// Sets that are joined step by step.
-class Union {
-  public:
-    explicit Union(std::size_t size) : first_(size) { std::iota(first_.begin(), first_.end(), 0U); }
-    /// The least member of the set that has it.
-    [[nodiscard]] std::size_t first_of(std::size_t member) const {
-        while (first_[member] != member)
-            member = first_[member];
-        return member;
-    }
-    void join(std::size_t one, std::size_t other) {
-        const auto [low, high] = std::minmax({first_of(one), first_of(other)}); // values, not references
-        first_[high] = low;
-    }
-
-  private:
-    std::vector<std::size_t> first_;
-};
 
 NicNames names_of(const std::vector<const Nic*>& nics) {
     NicNames names;
@@ -108,13 +88,15 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
     std::unordered_map<std::string_view, std::size_t> number;
     for (const auto& name : names)
         number.try_emplace(name, number.size());
-    Union sets(names.size());
+    std::vector<std::size_t> set_of(names.size()); // each is named by its least member
+    std::iota(set_of.begin(), set_of.end(), 0U);
     const auto join = [&](const NicNames& some) {
         std::optional<std::size_t> first;
         for (const auto& name : some)
             if (const auto found = number.find(name); found != number.end()) {
-                sets.join(first.value_or(found->second), found->second);
-                first = found->second;
+                first = first.value_or(found->second);
+                const auto [low, high] = std::minmax({set_of[*first], set_of[found->second]});
+                std::ranges::replace(set_of, high, low);
             }
         return first;
     };
@@ -132,38 +114,17 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
         }
     std::map<std::size_t, Group> groups;
     for (std::size_t i = 0; i < names.size(); ++i)
-        if (const auto* nic = stacks_.find(names[i])) groups[sets.first_of(i)].nics.push_back(nic);
+        if (const auto* nic = stacks_.find(names[i])) groups[set_of[i]].nics.push_back(nic);
     std::vector<Group> result;
     for (auto& [first, group] : groups) {
         for (const auto& [by, tasks] : all)
-            if (!by || sets.first_of(*by) == first) group.tasks += tasks;
+            if (!by || set_of[*by] == first) group.tasks += tasks;
         result.push_back(std::move(group));
     }
     return result;
 }
 
 namespace {
-
-/// The lanes of a policy as it was placed last: who has taken his is not among them any more.
-class Earlier {
-  public:
-    explicit Earlier(const ResolvedPolicy* before) {
-        if (before == nullptr) return;
-        for (const auto& lanes : before->nics) {
-            for (const auto& id : lanes.ids) {
-                by_index_.emplace(id.ifindex, all_.size());
-                if (!id.device.empty()) by_device_.emplace(id.device, all_.size());
-            }
-            all_.push_back(&lanes);
-        }
-    }
-    [[nodiscard]] const NicLanes* take(const Interfaces::Group& group);
-
-  private:
-    std::vector<const NicLanes*> all_; ///< null: taken
-    std::unordered_multimap<unsigned, std::size_t> by_index_;
-    std::unordered_multimap<std::string_view, std::size_t> by_device_;
-};
 
 /// How much a group and earlier lanes have in common. An interface's number survives a renaming, its device
 /// also an absence; but a device may have several interfaces.
@@ -177,27 +138,13 @@ unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
     return score;
 }
 
-/// Those that are this group's now; nullptr: none that it might keep.
-const NicLanes* Earlier::take(const Interfaces::Group& group) {
-    std::size_t best = all_.size();
-    unsigned most = 0;
-    const auto consider = [&](const auto& known, const auto& key) {
-        const auto [begin, end] = known.equal_range(key);
-        for (auto at = begin; at != end; ++at) {
-            const auto which = at->second;
-            const auto score = all_[which] == nullptr ? 0 : common(group, *all_[which]);
-            if (score > most || (score > 0 && score == most && which < best)) { // of equals the first
-                best = which;
-                most = score;
-            }
-        }
-    };
-    for (const auto* nic : group.nics) {
-        consider(by_index_, nic->ifindex);
-        consider(by_device_, std::string_view(nic->device));
-    }
-    if (best == all_.size()) return nullptr;
-    const auto* lanes = std::exchange(all_[best], nullptr);
+/// The lanes that the group keeps, of those that no other has taken; nullptr: none.
+const NicLanes* take_earlier(const Interfaces::Group& group, std::vector<const NicLanes*>& earlier) {
+    const auto best = std::ranges::max_element(
+        earlier, {}, [&](const NicLanes* lanes) { return common(group, *lanes); }); // of equals the first
+    if (best == earlier.end() || common(group, **best) == 0) return nullptr;
+    const auto* lanes = *best;
+    earlier.erase(best);
     return lanes->is_guess && group.tasks > 0 ? nullptr : lanes;
 }
 
@@ -217,11 +164,14 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
                                    const NicNames& nics, const NicUsage& usage,
                                    const ResolvedPolicy* before) {
     if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return {};
-    Earlier earlier(before);
+    std::vector<const NicLanes*> earlier;
+    if (before != nullptr)
+        for (const auto& lanes : before->nics)
+            earlier.push_back(&lanes);
     const bool is_full = policy.model == policy::Model::full;
     std::vector<LaneGroup> groups;
     for (auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics)) {
-        const auto* lanes = earlier.take(group);
+        const auto* lanes = take_earlier(group, earlier);
         groups.push_back({std::move(group), lanes});
     }
     return groups;

@@ -4,6 +4,7 @@
 #include "planner/interfaces.hpp"
 #include "planner/placements.hpp"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -66,5 +67,15 @@ interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machi
 
 /// Says where `separate` is not kept, once all lanes are there.
 void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Placements& into);
+
+/// One interrupt line may serve several interfaces, and devices that are none. It has one mask: among the
+/// targets of such a line, that of the first policy counts whose interface has a handler on it now, and the
+/// others say whom they give way to.
+void settle_shared_lines(const machine::Machine& machine, Placements& into);
+
+/// The target that decides what this one's subject is set to: itself, but on a line that serves others, too.
+/// `is_released` says which policies are let go: they decide nothing.
+[[nodiscard]] const QueueTarget& decider(const Placements& placements, const QueueTarget& target,
+                                         const std::function<bool(std::string_view policy)>& is_released);
 
 } // namespace affinityd::planner

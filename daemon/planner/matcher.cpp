@@ -1,12 +1,286 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/matcher.hpp"
 
-#include "planner/condition.hpp"
+#include "policy/cgroup_path.hpp"
+#include "policy/slot_names.hpp"
+#include "policy/words.hpp"
 
 #include <algorithm>
 #include <initializer_list>
 
 namespace affinityd::planner {
+
+namespace {
+
+using policy::Condition;
+using policy::Selector;
+using Field = Condition::Field;
+
+constexpr unsigned dearest = 3;
+
+/// What reading the fact costs. 0: it is known already; 1: a small file; 2: a walk over all descriptors; 3:
+/// what the process itself may keep from being read.
+unsigned cost(const Selector& selector) {
+    if (selector.op != Selector::Op::test) {
+        unsigned worst = 0;
+        for (const auto& child : selector.children)
+            worst = std::max(worst, cost(child));
+        return worst;
+    }
+    switch (selector.condition.field) {
+    case Field::comm:
+    case Field::kthread:
+        return 0;
+    case Field::listen:
+        return 2;
+    case Field::cmdline:
+        return dearest;
+    default:
+        return 1;
+    }
+}
+
+bool any_pattern(const Condition& condition, std::string_view text) {
+    return std::ranges::any_of(condition.patterns,
+                               [&](const auto& pattern) { return pattern.matches(text); });
+}
+
+bool any_port(const Condition& condition, const std::vector<std::uint16_t>& ports) {
+    return std::ranges::any_of(ports, [&](std::uint16_t port) {
+        return std::ranges::any_of(
+            condition.ports, [&](const auto& range) { return range.first <= port && port <= range.second; });
+    });
+}
+
+/// The process that is asked about.
+struct Question {
+    const inventory::ProcessFacts& process;
+    const Lineage& lineage;
+    /// A map around the condition names the process's container: paths and ports inside it count, too.
+    bool is_in_container = false;
+
+    [[nodiscard]] Question inside(const Selector& selector) const;
+};
+
+policy::CgroupNames cgroup_names(const Condition& condition, const inventory::ProcessFacts& process) {
+    return condition.user_units ? policy::parse_cgroup_path(process.cgroup())
+                                : policy::system_cgroup_names(process.cgroup());
+}
+
+/// A unit and the slices around it.
+std::vector<std::string> units_of(policy::CgroupNames names) {
+    std::vector<std::string> all = std::move(names.slices);
+    if (!names.unit.empty()) all.insert(all.begin(), std::move(names.unit));
+    return all;
+}
+
+/// A container is named by its full id (by its name, for LXC), or by the twelve digits that its tools print.
+std::vector<std::string> texts_of(const policy::CgroupNames& names) {
+    if (names.container_id.empty()) return {};
+    std::vector<std::string> texts{names.container_id, names.container_runtime + ":" + names.container_id};
+    if (names.container_id.size() > 12) texts.push_back(names.container_id.substr(0, 12));
+    return texts;
+}
+
+std::vector<std::string> texts_of(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
+    switch (condition.field) {
+    case Field::comm:
+        return {process.comm()};
+    case Field::exe:
+        return {process.exe()};
+    case Field::cmdline:
+        return {process.cmdline()};
+    case Field::unit:
+        return units_of(cgroup_names(condition, process));
+    case Field::cgroup:
+        return {process.cgroup()};
+    case Field::user:
+        return {process.user(), std::to_string(process.uid())};
+    case Field::group:
+        return {process.group(), std::to_string(process.gid())};
+    case Field::container:
+        return texts_of(cgroup_names(condition, process));
+    case Field::parent:
+        return asked.lineage.ancestor_policies(process);
+    default:
+        return {};
+    }
+}
+
+bool any_text(const Condition& condition, const Question& asked) {
+    return std::ranges::any_of(texts_of(condition, asked),
+                               [&](const std::string& text) { return any_pattern(condition, text); });
+}
+
+/// True if the selector says which container a process is in, where it must hold, and the process is.
+bool wants_its_container(const Selector& selector, const Question& asked) {
+    if (selector.op == Selector::Op::test)
+        return selector.condition.field == Field::container && any_text(selector.condition, asked);
+    return selector.op == Selector::Op::all && std::ranges::any_of(selector.children, [&](const auto& child) {
+               return wants_its_container(child, asked);
+           });
+}
+
+Question Question::inside(const Selector& selector) const {
+    return {process, lineage, is_in_container || wants_its_container(selector, *this)};
+}
+
+bool test(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
+    switch (condition.field) {
+    case Field::exe:
+        return any_pattern(condition, process.exe()) && (process.is_exe_true() || asked.is_in_container);
+    case Field::kthread:
+        return process.is_kernel() == condition.flag;
+    case Field::listen:
+        return any_port(condition, process.listen_ports()) ||
+               (asked.is_in_container && any_port(condition, process.foreign_ports()));
+    default:
+        return any_text(condition, asked);
+    }
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const auto& part : parts)
+        text += (text.empty() ? "" : ", ") + part;
+    return text;
+}
+
+std::string wanted_text(const Condition& condition) {
+    std::vector<std::string> parts;
+    for (const auto& pattern : condition.patterns)
+        parts.push_back(pattern.text());
+    for (const auto& [low, high] : condition.ports)
+        parts.push_back(low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high));
+    if (condition.field == Field::kthread) parts.emplace_back(condition.flag ? "true" : "false");
+    return joined(parts);
+}
+
+std::string ports_text(const std::vector<std::uint16_t>& ports) {
+    std::vector<std::string> texts;
+    for (const auto port : ports)
+        texts.push_back(std::to_string(port));
+    return joined(texts);
+}
+
+std::string and_more(std::string text, const std::string& more) {
+    return text.empty() ? more : std::move(text) + ", " + more;
+}
+
+/// What the process has; and what looks like it, but does not count.
+std::string found_text(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
+    switch (condition.field) {
+    case Field::kthread:
+        return process.is_kernel() ? "true" : "false";
+    case Field::exe:
+        if (!any_pattern(condition, process.exe())) return process.exe();
+        return process.exe() + " by a mount of its own: another file than the one that is there";
+    case Field::listen: {
+        auto text = ports_text(process.listen_ports());
+        if (!any_port(condition, process.foreign_ports())) return text;
+        return and_more(text, ports_text(process.foreign_ports()) + " in another network namespace");
+    }
+    case Field::unit:
+    case Field::container: {
+        const auto text = joined(texts_of(condition, asked));
+        auto users = condition;
+        users.user_units = true;
+        if (!any_text(users, asked)) return text;
+        const auto names = policy::parse_cgroup_path(process.cgroup());
+        const auto& name = condition.field == Field::unit ? names.unit : names.container_id;
+        return and_more(text, name + " by a name that is not the system's (user-units)");
+    }
+    default:
+        return joined(texts_of(condition, asked));
+    }
+}
+
+/// For a group no single child of which decided.
+Failure group_failure(const Selector& selector) {
+    const bool none = selector.op == Selector::Op::none;
+    return {none ? "not" : "any", none ? "none of its conditions to hold" : "one of its conditions to hold",
+            none ? "one holds" : "none holds"};
+}
+
+bool is_met(const Selector& selector, const Question& asked);
+
+/// The first child, in order of cost, for which `is_met` is `value`; null if there is none.
+const Selector* first_child(const Selector& selector, bool value, const Question& asked) {
+    const auto inside = asked.inside(selector);
+    for (unsigned level = 0; level <= dearest; ++level)
+        for (const auto& child : selector.children)
+            if (cost(child) == level && is_met(child, inside) == value) return &child;
+    return nullptr;
+}
+
+bool is_met(const Selector& selector, const Question& asked) {
+    switch (selector.op) {
+    case Selector::Op::test:
+        return test(selector.condition, asked);
+    case Selector::Op::all:
+        return first_child(selector, false, asked) == nullptr;
+    case Selector::Op::any:
+        return first_child(selector, true, asked) != nullptr;
+    case Selector::Op::none:
+        return first_child(selector, true, asked) == nullptr;
+    }
+    return false;
+}
+
+/// What can be said of a selector without arguments, ports and ancestors.
+enum class Chance { no, some, sure };
+
+Chance chance(const Selector& selector, const Question& asked) {
+    if (selector.op == Selector::Op::test) {
+        const auto field = selector.condition.field;
+        if (field == Field::cmdline || field == Field::listen || field == Field::parent) return Chance::some;
+        return test(selector.condition, asked) ? Chance::sure : Chance::no;
+    }
+    const auto inside = asked.inside(selector);
+    const bool needs_all = selector.op == Selector::Op::all;
+    auto result = needs_all ? Chance::sure : Chance::no;
+    for (const auto& child : selector.children) {
+        const auto one = chance(child, inside);
+        result = needs_all ? std::min(result, one) : std::max(result, one);
+        if (result == (needs_all ? Chance::no : Chance::sure)) break; // the rest need not be read
+    }
+    if (selector.op != Selector::Op::none || result == Chance::some) return result;
+    return result == Chance::sure ? Chance::no : Chance::sure;
+}
+
+std::optional<Failure> failure(const Selector& selector, const Question& asked) {
+    if (is_met(selector, asked)) return std::nullopt;
+    if (selector.op == Selector::Op::test) {
+        const auto& condition = selector.condition;
+        return Failure{std::string(policy::field_name(condition.field)), wanted_text(condition),
+                       found_text(condition, asked)};
+    }
+    if (selector.op == Selector::Op::all)
+        return failure(*first_child(selector, false, asked), asked.inside(selector));
+    return group_failure(selector);
+}
+
+} // namespace
+
+std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
+    return units_of(policy::parse_cgroup_path(process.cgroup()));
+}
+
+bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
+    return is_met(selector, {process, lineage});
+}
+
+bool may_hold(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
+    return chance(selector, {process, lineage}) != Chance::no;
+}
+
+std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process,
+                                     const Lineage& lineage) {
+    return failure(selector, {process, lineage});
+}
 
 namespace {
 
@@ -156,6 +430,33 @@ std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, st
             return i;
     }
     return std::nullopt;
+}
+
+namespace {
+
+std::optional<std::size_t> rule_of_slot(const policy::Policy& policy, std::string_view slot) {
+    const auto found = std::ranges::find(policy.threads, slot, &policy::ThreadRule::slot);
+    if (slot.empty() || found == policy.threads.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - policy.threads.begin());
+}
+
+} // namespace
+
+bool may_join(const policy::Policy& policy, std::string_view slot) {
+    return std::ranges::find(policy.allow_join, slot) != policy.allow_join.end();
+}
+
+bool is_in_force(const policy::Policy& policy, const Joined* joined) {
+    if (joined == nullptr || joined->policy != policy.name) return false;
+    return joined->slot.empty() ? joined->serves && may_join(policy, policy::arrivals_slot)
+                                : may_join(policy, joined->slot);
+}
+
+std::optional<std::size_t> rule_of(const policy::Policy& policy, std::string_view name, unsigned index,
+                                   const Joined* joined) {
+    if (is_in_force(policy, joined))
+        if (const auto rule = rule_of_slot(policy, joined->slot)) return rule;
+    return Matcher::thread_rule(policy, name, index);
 }
 
 } // namespace affinityd::planner

@@ -4,6 +4,7 @@
 #include "inventory/task.hpp"
 #include "policy/policy.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -85,5 +86,50 @@ class Matcher {
     bool asks_for_users_ = false;
     void add(std::size_t policy);
 };
+
+/// The condition that decided against a process.
+struct Failure {
+    std::string field;  ///< key as in the policy file; "not" or "any" for a group
+    std::string wanted; ///< patterns as written
+    std::string found;  ///< what the process has; "" if it has no such thing
+};
+
+/// True if a selector holds for a process. Conditions on cheap facts are tested first, whatever order the
+/// file has.
+[[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process,
+                         const Lineage& lineage);
+/// True if the selector would hold for some arguments, ports and ancestors' policies of the process: it may
+/// come to hold without an event that says so.
+[[nodiscard]] bool may_hold(const policy::Selector& selector, const inventory::ProcessFacts& process,
+                            const Lineage& lineage);
+/// The condition that decided against the process; no value if the selector holds.
+[[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector,
+                                                   const inventory::ProcessFacts& process,
+                                                   const Lineage& lineage);
+
+/// What `unit:` can be compared with: the innermost systemd unit of the process's cgroup, and each slice
+/// around it, those that a user made among them.
+[[nodiscard]] std::vector<std::string> unit_names(const inventory::ProcessFacts& process);
+
+/// What a thread has asked for itself: a fact about it, like its name.
+struct Joined {
+    std::string policy;  ///< that its process was under
+    std::string slot;    ///< it has put itself into; "": none
+    bool serves = false; ///< it has asked for the CPU where the packets of its socket arrive
+    friend bool operator==(const Joined&, const Joined&) = default;
+};
+
+/// True if threads of the policy's processes may put themselves into the slot.
+[[nodiscard]] bool may_join(const policy::Policy& policy, std::string_view slot);
+
+/// Index of the thread rule that a thread goes by: that of the slot that it has joined, if the policy lets
+/// it, else the first that its name and place lead to. No value: the policy's own placement. `joined`: null
+/// if it has joined nothing.
+[[nodiscard]] std::optional<std::size_t> rule_of(const policy::Policy& policy, std::string_view name,
+                                                 unsigned index, const Joined* joined);
+
+/// True if what the thread has asked for is in force under this policy. It has a place of its own from then
+/// on, also while its process settles.
+[[nodiscard]] bool is_in_force(const policy::Policy& policy, const Joined* joined);
 
 } // namespace affinityd::planner

@@ -3,7 +3,7 @@
 
 #include "inventory/task.hpp"
 #include "planner/assignments.hpp"
-#include "planner/joined.hpp"
+#include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 
 #include <cstdint>

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/placements.hpp"
 
-#include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
-#include "planner/shared_lines.hpp"
 
 #include <algorithm>
 #include <functional>

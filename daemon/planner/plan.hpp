@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "planner/action.hpp"
 #include "planner/place.hpp"
-#include "planner/undo.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -12,20 +12,19 @@ using policy::Bind;
 using policy::Spread;
 using topology::Topology;
 
-/// How fine a level is; smaller is finer. `any` and `set` divide nothing.
-constexpr int fineness(Bind bind) { return static_cast<int>(bind); }
-constexpr int fineness(Spread spread) {
+/// The level of a spread; `set` divides nothing, and is coarser than all others.
+constexpr Bind level_of(Spread spread) {
     switch (spread) {
     case Spread::cpu:
-        return fineness(Bind::cpu);
+        return Bind::cpu;
     case Spread::core:
-        return fineness(Bind::core);
+        return Bind::core;
     case Spread::llc:
-        return fineness(Bind::llc);
+        return Bind::llc;
     case Spread::node:
-        return fineness(Bind::node);
+        return Bind::node;
     default:
-        return fineness(Bind::set);
+        return Bind::set;
     }
 }
 
@@ -71,20 +70,8 @@ std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
 }
 
 std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const CpuSet& allowed) {
-    switch (spread) {
-    case Spread::cpu:
-        return groups_of(topology, Bind::cpu, allowed);
-    case Spread::core:
-        return groups_of(topology, Bind::core, allowed);
-    case Spread::llc:
-        return groups_of(topology, Bind::llc, allowed);
-    case Spread::node:
-        return groups_of(topology, Bind::node, allowed);
-    case Spread::socket:
-        return cut(topology.packages, allowed);
-    default:
-        return {allowed};
-    }
+    if (spread == Spread::socket) return cut(topology.packages, allowed);
+    return groups_of(topology, level_of(spread), allowed);
 }
 
 /// One place of each group, then the next of each: a0 b0 a1 b1 ...
@@ -174,7 +161,7 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     CpuSet usable = allowed;
     if (placement.smt == policy::Smt::avoid) usable -= secondary;
 
-    const bool spread_is_coarser = fineness(placement.spread) > fineness(placement.bind);
+    const bool spread_is_coarser = level_of(placement.spread) > placement.bind;
     std::vector<CpuSet> places;
     if (placement.spread == Spread::any)
         places = groups_of(topology, placement.bind, usable);

@@ -2,7 +2,6 @@
 #include "policy/diagnostic.hpp"
 
 #include "base/escape.hpp"
-#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <cstddef>

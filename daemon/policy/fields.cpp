@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/fields.hpp"
 
-#include "base/duration.hpp"
 #include "base/text.hpp"
 #include "policy/suggest.hpp"
 

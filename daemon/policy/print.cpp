@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/print.hpp"
 
-#include "base/duration.hpp"
+#include "base/text.hpp"
 #include "policy/keys.hpp"
 #include "policy/words.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/reader.hpp"
 
-#include "base/hash.hpp"
+#include "base/text.hpp"
 #include "policy/document.hpp"
 #include "policy/order.hpp"
 #include "policy/set_check.hpp"

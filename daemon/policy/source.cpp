@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/source.hpp"
 
-#include "base/utf8.hpp"
+#include "base/escape.hpp"
 
 #include <cstdint>
 

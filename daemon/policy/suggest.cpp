@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/suggest.hpp"
 
-#include "base/utf8.hpp"
+#include "base/escape.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -267,14 +267,6 @@ Result<std::optional<History>> History::open_to_read(const std::string& director
     return History(std::move(*database), {});
 }
 
-bool History::is_in_place() const {
-    int has_moved = 0;
-    sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return has_moved == 0;
-}
-
-bool History::is_read_only() const { return sqlite3_db_readonly(database_.get(), "main") == 1; }
-
 Result<std::int64_t> History::append(const MeasurementRecord& record) {
     auto* database = database_.get();
     if (!run(database, "BEGIN IMMEDIATE")) return std::unexpected(error_of(database, "cannot write"));

@@ -71,11 +71,6 @@ class History {
     /// For readers beside the daemon: changes nothing. Nothing if there is no history yet.
     [[nodiscard]] static Result<std::optional<History>> open_to_read(const std::string& directory);
 
-    /// Whether the file that is open is still the one of that name: it may have been removed or replaced.
-    [[nodiscard]] bool is_in_place() const;
-    /// Whether it can be read only, as when it was opened on a file system that could not be written then.
-    /// That stays so until it is opened anew.
-    [[nodiscard]] bool is_read_only() const;
     /// Keeps one record and drops what is beyond the bounds, as one step. `record.time` may be before the
     /// last one's (the clock was set back): the order is that of appending. An Error leaves the history as it
     /// was (disk full: ENOSPC).

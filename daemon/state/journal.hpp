@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "planner/undo.hpp"
+#include "planner/action.hpp"
 #include "state/journal_file.hpp"
 #include "state/record.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "planner/undo.hpp"
+#include "planner/action.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/measurement_report.hpp"
+#include "accounting/measurements.hpp"
 #include "base/error.hpp"
 #include "machine/subject.hpp"
 

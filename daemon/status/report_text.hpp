@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/measurement_report.hpp"
+#include "accounting/measurements.hpp"
 #include "accounting/passive_cost.hpp"
 #include "status/status.hpp"
 

@@ -10,7 +10,6 @@
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "planner/steering.hpp"
-#include "planner/task_slot.hpp"
 #include "policy/policy.hpp"
 
 #include <chrono>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -174,12 +173,17 @@ std::vector<Partition> clear_partitions(const Latencies& latencies) {
     return found;
 }
 
+std::vector<std::size_t> groups_by_place(const Partition& partition, std::size_t size) {
+    std::vector<std::size_t> group_of(size);
+    for (std::size_t group = 0; group < partition.size(); ++group)
+        for (const auto place : partition[group])
+            group_of[place] = group;
+    return group_of;
+}
+
 /// CPUs whose group in `coarse` holds several groups with mates of `fine`.
 std::size_t joined(const Partition& fine, const Partition& coarse, std::size_t size) {
-    std::vector<std::size_t> group_of(size);
-    for (std::size_t group = 0; group < coarse.size(); ++group)
-        for (const auto place : coarse[group])
-            group_of[place] = group;
+    const auto group_of = groups_by_place(coarse, size);
     std::vector<std::size_t> parts(coarse.size());
     for (const auto& group : fine)
         if (has_mates(group)) ++parts[group_of[group.front()]];
@@ -201,14 +205,6 @@ std::vector<Partition> distinct(std::vector<Partition> found, std::size_t size) 
             levels.push_back(std::move(partition));
     }
     return levels;
-}
-
-std::vector<std::size_t> groups_by_place(const Partition& partition, std::size_t size) {
-    std::vector<std::size_t> group_of(size);
-    for (std::size_t group = 0; group < partition.size(); ++group)
-        for (const auto place : partition[group])
-            group_of[place] = group;
-    return group_of;
 }
 
 double typical_ns(const Latencies& latencies, const Partition& partition, const Partition* finer) {
@@ -256,61 +252,6 @@ std::optional<LatencyLevel> measured_level(const Latencies& latencies, const Top
     for (const unsigned cpu : cpus)
         whole.groups.front().insert(cpu);
     return whole.ns > 0 ? std::optional(std::move(whole)) : std::nullopt;
-}
-
-namespace {
-
-using GroupPair = std::pair<std::size_t, std::size_t>; ///< the lower first
-
-/// The groups of one level, with the median of what was measured between each two, and within each.
-class LevelMedians {
-  public:
-    LevelMedians(const Latencies& latencies, const LatencyLevel& level) {
-        const auto& cpus = latencies.cpus();
-        for (const unsigned cpu : cpus) {
-            const auto group = std::ranges::find_if(
-                level.groups, [cpu](const CpuSet& members) { return members.contains(cpu); });
-            group_of_.push_back(static_cast<std::size_t>(group - level.groups.begin()));
-        }
-        for (std::size_t a = 0; a < cpus.size(); ++a)
-            for (std::size_t b = 0; b < a; ++b)
-                if (const auto ns = latencies.at(a, b)) values_[groups_of(a, b)].push_back(*ns);
-        for (auto& [pair, values] : values_)
-            std::ranges::sort(values);
-    }
-    /// By places; no value: nothing was measured between their groups.
-    [[nodiscard]] std::optional<double> between(std::size_t a, std::size_t b) const {
-        const auto found = values_.find(groups_of(a, b));
-        if (found == values_.end()) return std::nullopt;
-        return found->second[found->second.size() / 2];
-    }
-
-  private:
-    [[nodiscard]] GroupPair groups_of(std::size_t a, std::size_t b) const {
-        return std::minmax(group_of_[a], group_of_[b]);
-    }
-    std::vector<std::size_t> group_of_; ///< by place
-    std::map<GroupPair, std::vector<double>> values_;
-};
-
-} // namespace
-
-Latencies completed(const Latencies& latencies, const std::vector<LatencyLevel>& levels) {
-    std::vector<LevelMedians> medians;
-    for (const auto& level : levels)
-        medians.emplace_back(latencies, level);
-    Latencies result = latencies;
-    const auto& cpus = latencies.cpus();
-    for (std::size_t a = 0; a < cpus.size(); ++a)
-        for (std::size_t b = 0; b < a; ++b) {
-            if (latencies.at(a, b)) continue;
-            for (const auto& level : medians)
-                if (const auto ns = level.between(a, b)) {
-                    result.set(cpus[a], cpus[b], *ns);
-                    break;
-                }
-        }
-    return result;
 }
 
 } // namespace affinityd::topology

@@ -27,9 +27,4 @@ struct LatencyLevel {
 [[nodiscard]] std::optional<LatencyLevel> measured_level(const Latencies& latencies,
                                                          const Topology& topology);
 
-/// The same latencies with a value for every pair that has one to go by: what was not measured is the median
-/// of what was measured between its two groups, the finest of `levels` that have any. Pairs of groups with no
-/// value at all stay without.
-[[nodiscard]] Latencies completed(const Latencies& latencies, const std::vector<LatencyLevel>& levels);
-
 } // namespace affinityd::topology

@@ -5,6 +5,8 @@
 #include "host/root.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -257,12 +259,14 @@ std::vector<Kind> by_core_type(const host::Root& root, const Topology& topology)
     return kinds;
 }
 
-/// Kinds from the strongest to the weakest; none if there is only one.
-template <class Number>
-std::vector<Kind> ranked(std::map<Number, CpuSet, std::greater<>>& groups) {
+/// From the strongest to the weakest; none if there is only one.
+std::vector<Kind> by_capacity(const Topology& topology) {
+    std::map<unsigned, CpuSet, std::greater<>> groups;
+    for (const auto& cpu : topology.cpus)
+        if (cpu.capacity) groups[*cpu.capacity].insert(cpu.id);
     if (groups.size() < 2) return {};
     std::vector<Kind> kinds;
-    for (auto& [strength, cpus] : groups) {
+    for (auto& [capacity, cpus] : groups) {
         const auto rank = static_cast<unsigned>(kinds.size());
         std::string name = "middle";
         if (rank == 0) name = "performance";
@@ -272,56 +276,11 @@ std::vector<Kind> ranked(std::map<Number, CpuSet, std::greater<>>& groups) {
     return kinds;
 }
 
-std::vector<Kind> by_capacity(const Topology& topology) {
-    std::map<unsigned, CpuSet, std::greater<>> groups;
-    for (const auto& cpu : topology.cpus)
-        if (cpu.capacity) groups[*cpu.capacity].insert(cpu.id);
-    return ranked(groups);
-}
-
-/// Small cores of hybrid processors share a second-level cache among several, the large ones have one each.
-bool shares_unevenly(const Topology& topology) {
-    CpuSet first_of_core;
-    for (const auto& core : topology.cores)
-        first_of_core.insert(core.first());
-    const auto groups = topology.cache_groups(2);
-    CpuSet covered;
-    for (const auto& group : groups)
-        covered |= group;
-    if (groups.empty() || covered != topology.online) return false;
-    const auto cores = [&](const CpuSet& group) { return (group & first_of_core).count(); };
-    return std::ranges::any_of(groups, [&](const CpuSet& group) { return cores(group) != cores(groups[0]); });
-}
-
-std::uint64_t first_data_cache(const host::Root& root, unsigned cpu) {
-    constexpr unsigned most = 4;
-    for (unsigned index = 0; index < most; ++index) {
-        const auto leaf =
-            "devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index);
-        if (root.sys().number(leaf + "/level") == 1 && root.sys().text(leaf + "/type") == "Data")
-            return cache_size(root.sys().text(leaf + "/size"));
-    }
-    return 0;
-}
-
-/// The last resort for hybrid processors under kernels that tell of neither: cores of one kind have equal
-/// first-level caches.
-std::vector<Kind> by_caches(const host::Root& root, const Topology& topology) {
-    if (!shares_unevenly(topology)) return {};
-    std::map<std::uint64_t, CpuSet, std::greater<>> groups;
-    for (const auto& cpu : topology.cpus)
-        groups[first_data_cache(root, cpu.id)].insert(cpu.id);
-    if (groups.contains(0)) return {}; // not known of all
-    return ranked(groups);
-}
-
 /// Groups of unlike cores: by the kernel's own lists of core types (hybrid x86), else by cpu_capacity (arm64,
-/// riscv), else, where cores share second-level caches unevenly, by the size of their first-level caches.
-/// Never by frequency: favoured cores of one kind differ in it. Empty: all alike, or not known.
+/// riscv). Never by frequency: favoured cores of one kind differ in it. Empty: all alike, or not known.
 std::vector<Kind> read_kinds(const host::Root& root, const Topology& topology) {
     auto kinds = by_core_type(root, topology);
-    if (kinds.empty()) kinds = by_capacity(topology);
-    return kinds.empty() ? by_caches(root, topology) : kinds;
+    return kinds.empty() ? by_capacity(topology) : kinds;
 }
 
 constexpr std::size_t most_nodes = 1024; // 1 << NODES_SHIFT is at most this, arch/*/Kconfig
@@ -481,6 +440,31 @@ void drop_levels(Topology& topology) {
         drop_if_same(topology.clusters, topology.cache_groups(level));
 }
 
+struct ClassName {
+    unsigned code; ///< 16 bits: class and subclass; subclass ff: any that is not named
+    std::string_view name;
+};
+
+// Of the class codes in include/linux/pci_ids.h those that move data for programs.
+constexpr std::array class_names{ClassName{0x0104, "RAID"},       ClassName{0x0106, "SATA"},
+                                 ClassName{0x0107, "SAS"},        ClassName{0x0108, "NVMe"},
+                                 ClassName{0x01ff, "storage"},    ClassName{0x0200, "Ethernet"},
+                                 ClassName{0x0207, "InfiniBand"}, ClassName{0x02ff, "network"},
+                                 ClassName{0x03ff, "GPU"},        ClassName{0x12ff, "accelerator"}};
+
+unsigned class_of(const host::Dir& device) {
+    const auto text = device.text("class");
+    if (!text || !text->starts_with("0x")) return 0;
+    unsigned code = 0;
+    const auto [end, status] = std::from_chars(text->data() + 2, text->data() + text->size(), code, 16);
+    return status == std::errc{} && end == text->data() + text->size() && code <= 0xffffff ? code : 0;
+}
+
+std::string driver_of(const host::Dir& device) {
+    const auto target = device.link("driver");
+    return target ? target->substr(target->rfind('/') + 1) : std::string();
+}
+
 constexpr std::size_t enough = 16U << 10; ///< the first CPU's lines; one has some 2 KiB
 
 std::optional<std::string_view> value_of(const std::vector<std::string_view>& lines, std::string_view name) {
@@ -561,6 +545,41 @@ Result<std::vector<unsigned>> numbered(const host::Dir& dir, std::string_view pr
     }
     std::ranges::sort(numbers);
     return numbers;
+}
+
+std::string_view pci_class_name(unsigned class_code) {
+    const unsigned code = class_code >> 8;
+    const auto found = std::ranges::find_if(class_names, [&](const ClassName& each) {
+        return each.code == code || ((each.code & 0xff) == 0xff && each.code >> 8 == code >> 8);
+    });
+    return found == class_names.end() ? std::string_view() : found->name;
+}
+
+Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
+    const auto addresses = root.sys().list("bus/pci/devices");
+    if (!addresses) return std::unexpected(addresses.error());
+    std::vector<PciDevice> devices;
+    if (addresses->empty()) return devices;
+    const auto all = root.sys().dir("bus/pci/devices");
+    if (!all) return std::unexpected(all.error());
+    // What lies beyond would only take memory, in each of thousands of devices of a hostile recording.
+    const CpuSet possible =
+        root.sys().cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, greatest_number / 8));
+    for (const auto& address : *addresses) {
+        const auto folder = all->dir(address);
+        if (!folder) continue;
+        PciDevice device{
+            .address = address, .driver = {}, .class_code = class_of(*folder), .node = {}, .local_cpus = {}};
+        if (pci_class_name(device.class_code).empty()) continue;
+        device.driver = driver_of(*folder);
+        if (const auto node = folder->number("numa_node"); node && *node >= 0 && *node <= greatest_number)
+            device.node = static_cast<unsigned>(*node);
+        auto near = folder->cpu_list("local_cpulist");
+        if (!near) near = folder->cpu_mask("local_cpus");
+        device.local_cpus = near.value_or(CpuSet{}) & possible;
+        devices.push_back(std::move(device));
+    }
+    return devices;
 }
 
 } // namespace affinityd::topology

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accounting/experiments.hpp"
 #include "accounting/measurements.hpp"
 #include "support/tree.hpp"
 

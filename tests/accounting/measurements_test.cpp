@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accounting/experiments.hpp"
 #include "accounting/measurements.hpp"
 #include "measure/result.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -16,7 +13,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace affinityd::accounting {
 namespace {
@@ -146,164 +142,45 @@ TEST_F(MeasurementsTest, AHistoryThatAnExperimentBeganIsShownAndGoesOn) {
     EXPECT_EQ(said(measurements, "could not be used"), 0U);
 }
 
-TEST_F(MeasurementsTest, WithoutAPlaceForItResultsAreKnownUntilThereIsOne) {
+TEST_F(MeasurementsTest, WithoutAPlaceForItRunsAreKnownToTheDaemonAlone) {
     std::ofstream(folder_ + "/file") << "in the way";
-    Measurements measurements(folder_ + "/file/state", std::chrono::seconds(0));
-    EXPECT_EQ(said(measurements, "no measurement is kept on disk"), 1U);
+    Measurements measurements(folder_ + "/file/state");
     measurements.add({report(1e9), {}, {}}, none_);
     measurements.add({report(2e9), {}, {}}, none_);
     EXPECT_EQ(said(measurements, "no measurement is kept on disk"), 1U) << "told once";
     auto history = measurements.history("");
     EXPECT_FALSE(history.kept);
-    EXPECT_EQ(history.records.size(), 2U);
+    EXPECT_EQ(measurements.report()->runs, 2U);
     fs::remove(folder_ + "/file"); // what was in the way goes
     measurements.add({report(3e9), {}, {}}, none_);
     history = measurements.history("");
     EXPECT_TRUE(history.kept);
-    EXPECT_EQ(history.records.size(), 3U) << "nothing is lost";
+    EXPECT_EQ(history.records.size(), 1U);
     EXPECT_EQ(measurements.report()->runs, 3U);
 }
 
-TEST_F(MeasurementsTest, AHistoryThatIsOpenedLateIsRememberedBeforeWhatIsNew) {
-    {
-        Measurements before(folder_);
-        for (int i = 0; i < 10; ++i)
-            before.add({report(10e9), {}, {}}, none_);
-    }
-    fs::rename(folder_ + "/history.db", folder_ + "/elsewhere");
+TEST_F(MeasurementsTest, ARecordThatCannotBeWrittenIsToldAndLost) {
     Measurements measurements(folder_);
-    EXPECT_FALSE(measurements.report());
-    fs::rename(folder_ + "/elsewhere", folder_ + "/history.db");
+    measurements.add({report(1e9), {}, {}}, none_);
+    sqlite3* other = nullptr; // a program that writes for long
+    ASSERT_EQ(sqlite3_open((folder_ + "/history.db").c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
     measurements.add({report(2e9), {}, {}}, none_);
-    EXPECT_EQ(measurements.report()->runs, 11U);
-    EXPECT_EQ(said(measurements, "fell by"), 1U);
+    sqlite3_close(other);
+    EXPECT_EQ(said(measurements, "kept"), 1U);
+    measurements.add({report(3e9), {}, {}}, none_);
+    EXPECT_EQ(measurements.history("ttcp").records.size(), 2U);
+    EXPECT_EQ(measurements.report()->runs, 3U) << "it is remembered";
 }
 
-TEST_F(MeasurementsTest, WhereItCannotBeOpenedItIsTriedAfterAPauseOnly) {
-    std::ofstream(folder_ + "/file") << "in the way";
-    Measurements measurements(folder_ + "/file/state");
-    fs::remove(folder_ + "/file");
-    measurements.add({report(1e9), {}, {}}, none_);
-    EXPECT_FALSE(measurements.history("").kept);
-    EXPECT_EQ(measurements.report()->runs, 1U);
-}
-
-TEST_F(MeasurementsTest, RecordsOfAllKindsAreWrittenOnceTheFileCanBeOpened) {
-    std::ofstream(folder_ + "/file") << "in the way";
-    Measurements measurements(folder_ + "/file/state", std::chrono::seconds(0));
-    const auto begun = std::time(nullptr);
-    for (int i = 0; i < 100; ++i) {
-        MeasurementRecord record;
-        record.kind = "passive";
-        record.outcome = "done";
-        record.time = begun + i;
-        measurements.keep(std::move(record));
-    }
-    fs::remove(folder_ + "/file");
-    measurements.add({report(1e9), {}, {}}, none_);
-    EXPECT_EQ(measurements.history("ttcp").records.size(), 1U);
-    const auto history = measurements.history("passive");
-    ASSERT_EQ(history.records.size(), 64U) << "so many are remembered";
-    EXPECT_EQ(history.records.back().time, begun + 99);
-}
-
-/// Holds the file as another program does that writes for long, or that does `what`.
-class HeldFile {
-  public:
-    explicit HeldFile(const std::string& folder, const char* what = "BEGIN IMMEDIATE") {
-        EXPECT_EQ(sqlite3_open((folder + "/history.db").c_str(), &file_), SQLITE_OK);
-        EXPECT_EQ(sqlite3_exec(file_, what, nullptr, nullptr, nullptr), SQLITE_OK);
-    }
-    HeldFile(const HeldFile&) = delete;
-    HeldFile& operator=(const HeldFile&) = delete;
-    ~HeldFile() { sqlite3_close(file_); }
-
-  private:
-    sqlite3* file_ = nullptr;
-};
-
-TEST_F(MeasurementsTest, WhatCannotBeWrittenWhileTheFileIsHeldIsShownAndWrittenLater) {
-    Measurements measurements(folder_, std::chrono::seconds(0));
-    measurements.add({report(1e9), {}, {}}, none_);
-    {
-        const HeldFile held(folder_);
-        measurements.add({report(2e9), {}, {}}, none_);
-        EXPECT_EQ(said(measurements, "is not kept yet"), 1U);
-        EXPECT_EQ(measurements.history("ttcp").records.size(), 2U);
-    }
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
-    measurements.write_rest();
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 2U);
-    EXPECT_EQ(measurements.history("ttcp").records.size(), 2U) << "none is written twice";
-}
-
-TEST_F(MeasurementsTest, WhatWaitsIsWrittenAtTheEndAndNotTriedAllTheTime) {
-    {
-        Measurements measurements(folder_);
-        measurements.add({report(1e9), {}, {}}, none_);
-        {
-            const HeldFile held(folder_);
-            for (int i = 0; i < 20; ++i)
-                measurements.add({report(2e9), {}, {}}, none_);
-            EXPECT_EQ(said(measurements, "is not kept yet"), 1U) << "each attempt may wait for the lock";
-        }
-        measurements.add({report(3e9), {}, {}}, none_);
-        EXPECT_EQ(measurements.history("ttcp").records.size(), 22U);
-        EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U) << "the pause is not over";
-    }
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 22U);
-}
-
-TEST_F(MeasurementsTest, WhatCannotBeWrittenAtTheEndIsToldToBeLost) {
-    Measurements measurements(folder_, std::chrono::seconds(0));
-    measurements.add({report(1e9), {}, {}}, none_);
-    {
-        const HeldFile held(folder_);
-        measurements.add({report(2e9), {}, {}}, none_);
-        measurements.add({report(3e9), {}, {}}, none_);
-        measurements.finish();
-    }
-    EXPECT_EQ(said(measurements, "2 measurements could not be kept and are lost"), 1U);
-    EXPECT_TRUE(measurements.history("ttcp").kept) << "there is a history";
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
-}
-
-TEST_F(MeasurementsTest, WhatIsMeasuredAfterTheFileWasRemovedGoesToANewOne) {
+TEST_F(MeasurementsTest, MeasurementsAfterTheFileWasRemovedGoToANewOne) {
     Measurements measurements(folder_);
     measurements.add({report(1e9), {}, {}}, none_);
     for (const auto* ending : {"", "-wal", "-shm"})
         fs::remove(folder_ + "/history.db" + ending);
-    EXPECT_TRUE(measurements.history("ttcp").kept);
     measurements.add({report(2e9), {}, {}}, none_);
-    measurements.add({report(3e9), {}, {}}, none_);
-    EXPECT_EQ(said(measurements, "was removed or replaced"), 1U);
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 2U);
-    EXPECT_EQ(measurements.report()->runs, 3U) << "it is remembered";
-}
-
-TEST_F(MeasurementsTest, AHistoryThatCouldOnlyBeReadIsWrittenOnceThatIsPossible) {
-    Measurements(folder_).add({report(1e9), {}, {}}, none_);
-    const HeldFile other(folder_, "SELECT count(*) FROM measurement"); // so that its log is there
-    fs::permissions(folder_, fs::perms::all);
-    for (const auto* ending : {"", "-wal", "-shm"})
-        fs::permissions(folder_ + "/history.db" + ending, fs::perms(0444));
-    const auto user = ::geteuid();
-    if (user == 0) { // who may write it all the same
-        ASSERT_EQ(::seteuid(65534), 0);
-    }
-    Measurements measurements(folder_, std::chrono::seconds(0));
-    measurements.add({report(2e9), {}, {}}, none_);
-    EXPECT_EQ(said(measurements, "is not kept yet"), 1U);
-    EXPECT_EQ(measurements.history("ttcp").records.size(), 2U);
-    if (user == 0) {
-        ASSERT_EQ(::seteuid(user), 0);
-    }
-    for (const auto* ending : {"", "-wal", "-shm"})
-        fs::permissions(folder_ + "/history.db" + ending, fs::perms(0644));
-    measurements.add({report(3e9), {}, {}}, none_);
-    measurements.write_rest();
-    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 3U);
-    EXPECT_EQ(measurements.report()->runs, 3U) << "none counts twice";
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
+    EXPECT_EQ(measurements.report()->runs, 2U) << "it is remembered";
 }
 
 TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {

@@ -2,8 +2,6 @@
 #include "base/cpu_set.hpp"
 
 #include <array>
-#include <cstdio>
-#include <ctime>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -60,24 +58,12 @@ TEST(CpuSetList, RangesThatOverlapAreOneSet) {
     EXPECT_EQ(CpuSet::parse_list("0-1048575")->count(), CpuSet::max_cpu + 1);
 }
 
-/// A damaged or hostile journal, recording or policy may have them; read one by one, they took six seconds.
-TEST(CpuSetList, HalfAMillionEntriesTakeMilliseconds) {
-    std::string one_by_one, long_ranges;
-    for (unsigned i = 0; i < 500'000; ++i) {
-        one_by_one += std::to_string(i * 2) + ",";
-        long_ranges += "0-1048575,";
-    }
-    one_by_one += "1";
-    long_ranges += "0-1048575";
-    for (const auto& [text, count] : {std::pair(one_by_one, 500'001U), std::pair(long_ranges, 1U << 20U)}) {
-        const auto begin = std::clock();
-        const auto set = CpuSet::parse_list(text);
-        const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-        ASSERT_TRUE(set);
-        EXPECT_EQ(set->count(), count);
-        std::printf("measured: %.0f ms of CPU time for a list of 500,000 entries\n", seconds * 1000);
-        EXPECT_LT(seconds, 2.0);
-    }
+/// A damaged or hostile recording may have one; each range may name a million CPUs.
+TEST(CpuSetList, ALongListIsRefused) {
+    std::string text = "0-1048575";
+    for (unsigned i = 0; i < 10'000; ++i)
+        text += ",0-1048575";
+    EXPECT_FALSE(CpuSet::parse_list(text));
 }
 
 TEST(CpuSetList, LongGarbageIsCutInTheMessage) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/task_id.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 
 #include <cerrno>
 #include <cstdint>

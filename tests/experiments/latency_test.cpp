@@ -96,8 +96,6 @@ TEST(PairChoice, OfALargeMachineIsEnoughToFindItsGroups) {
         ASSERT_EQ(reading.levels.size(), llcs == 2 ? 2U : 3U) << llcs << " LLC groups";
         EXPECT_EQ(reading.level_names[0], "cores");
         EXPECT_NE(reading.level_names[1].find("LLC groups"), std::string::npos);
-        const auto whole = topology::completed(latencies, reading.levels);
-        EXPECT_EQ(whole.measured(), whole.pairs());
         EXPECT_TRUE(reading.findings.empty()) << reading.findings.front();
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes for the readers of netlink messages.
-#include "netdev/channels.hpp"
-#include "netdev/link_event.hpp"
+#include "netdev/link_monitor.hpp"
 #include "netdev/napi.hpp"
 
 #include <cstdlib>

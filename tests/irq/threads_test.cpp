@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "irq/threads.hpp"
+#include "irq/reader.hpp"
 
 #include <gtest/gtest.h>
 

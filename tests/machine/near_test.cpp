@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine/near.hpp"
+#include "machine/machine.hpp"
 #include "machines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.hpp"
-#include "measure/child.hpp"
+#include "measure/run.hpp"
 
 #include <algorithm>
 #include <cerrno>

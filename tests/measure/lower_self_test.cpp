@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/scheduler.hpp"
-#include "measure/lower_self.hpp"
+#include "measure/program.hpp"
 
 #include <array>
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <limits>
 

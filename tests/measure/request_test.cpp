@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/request.hpp"
+#include "measure/program.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/comparison.hpp"
 #include "measure/statistics.hpp"
-#include "measure/student.hpp"
-#include "measure/trend.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "netdev/channels.hpp"
-#include "netdev/link_event.hpp"
+#include "netdev/link_monitor.hpp"
+#include "netdev/napi.hpp"
 
 #include <array>
 #include <cstring>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On this kernel, in a network namespace of the test's own.
 #include "host/root.hpp"
-#include "netdev/channels.hpp"
 #include "netdev/link_monitor.hpp"
 #include "netdev/napi.hpp"
 #include "netdev/reader.hpp"

@@ -70,8 +70,8 @@ TEST(Assignments, TasksThatAreKnownToBeIdleTakeNoSlotFromBusyOnes) {
     EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 0U);
     EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 1U);
     EXPECT_EQ(assign(assignments, distribution, slots, task(3), {}), 0U);
-    assignments.weigh(distribution, task(1), 0);
-    assignments.weigh(distribution, task(3), 0);
+    assignments.weigh(*assignments.number(distribution), task(1), 0);
+    assignments.weigh(*assignments.number(distribution), task(3), 0);
     EXPECT_EQ(assign(assignments, distribution, slots, task(4), {}), 0U);
     EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 0U) << "the first: one each";
 }
@@ -85,7 +85,7 @@ TEST(Assignments, TasksOfASlotThatIsDividedAreSpreadOverItsParts) {
     const auto id = [](int i) { return DistributionId{"p" + std::to_string(i), 0, ""}; };
     for (int i = 0; i < 4; ++i) {
         assign(assignments, id(i), wide, task(i), {});
-        assignments.weigh(id(i), task(i), one_cpu);
+        assignments.weigh(*assignments.number(id(i)), task(i), one_cpu);
     }
     std::set<std::size_t> got;
     for (int i = 0; i < 4; ++i)
@@ -214,12 +214,12 @@ TEST(Assignments, ATaskKeepsSlotAndWeightWhenItsInterfaceHasAnotherName) {
     for (int i = 0; i < 3; ++i)
         assign(assignments, before, lanes, task(i), {});
     assignments.leave(task(0));
-    assignments.weigh(before, task(2), 3 * one_cpu);
+    assignments.weigh(*assignments.number(before), task(2), 3 * one_cpu);
     for (const auto& now :
          {DistributionId{"p", 0, "lan0", Kind::lanes}, DistributionId{"p", 0, "", Kind::all_lanes}})
         for (const int one : {2, 1}) {
             EXPECT_EQ(assign(assignments, now, lanes, task(one), {}), static_cast<std::size_t>(one));
-            assignments.leave_others(task(one), std::vector<DistributionId>{now});
+            assignments.leave_others(task(one), std::vector{*assignments.number(now)});
         }
     EXPECT_EQ(assignments.load().on_cpu(2), 3 * one_cpu);
     EXPECT_EQ(assignments.load().on_cpu(1), one_cpu);

@@ -111,7 +111,7 @@ TEST(Balance, SeparatedInterruptsOfSeveralInterfacesAreSpread) {
 TEST(Balance, AnIdleHelperDoesNotPushAWorkerOffACore) {
     World world(policies_saying(2, "spread: cpu\nbind: cpu\ncpus: 0,2\n"), test::plain());
     const auto helper = start(world, 100, 0);
-    world.assignments.weigh({"p0", 0, ""}, {100, 1000}, one_cpu / 50);
+    world.assignments.weigh(*world.assignments.number({"p0", 0, ""}), {100, 1000}, one_cpu / 50);
     const auto worker = start(world, 101, 1);
     EXPECT_EQ(helper.to_list(), "0");
     EXPECT_EQ(worker.to_list(), "0") << "alike: the first in the order";
@@ -124,7 +124,8 @@ TEST(Balance, BusyProgramsOfOneCacheGroupGetACoreEachWhenTheirPoliciesBindThemTo
     for (int i = 0; i < 4; ++i) {
         const auto policy = static_cast<std::size_t>(i);
         world.settle(tasks.emplace_back(test::thread(100 + i, "app", world.machine.topology.online)), policy);
-        world.assignments.weigh({"p" + std::to_string(i), 0, ""}, tasks.back().id, one_cpu);
+        world.assignments.weigh(*world.assignments.number({"p" + std::to_string(i), 0, ""}), tasks.back().id,
+                                one_cpu);
     }
     world.reload(policies_saying(4, "cpus: 0-3,4-7\nbind: core\n"));
     std::set<std::string> cores;
@@ -195,7 +196,8 @@ TEST(Crowdings, TheLightestTaskOfABusyCoreGoesToTheLeastLoadedThatItsPolicyAllow
             const DistributionId id{"p" + std::to_string(of[i]), 0, ""};
             const std::vector<Slot> only{{CpuSet{one.tasks[i].cpu}, CpuSet{one.tasks[i].cpu}}};
             (void)world.assignments.assign({.distribution = id, .slots = only, .task = task, .present = {}});
-            world.assignments.weigh(id, task, one.tasks[i].weight * (one_cpu / 100));
+            world.assignments.weigh(*world.assignments.number(id), task,
+                                    one.tasks[i].weight * (one_cpu / 100));
         }
         std::string moves;
         for (const auto& move : crowdings(world.placements, world.assignments))

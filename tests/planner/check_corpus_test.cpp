@@ -4,7 +4,7 @@
 // with what is wrong there.
 #include "../policy/corpus.hpp"
 #include "host/root.hpp"
-#include "machine/near.hpp"
+#include "machine/machine.hpp"
 #include "netdev/reader.hpp"
 #include "planner/check.hpp"
 #include "planner/cpu_expr_eval.hpp"

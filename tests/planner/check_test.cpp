@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
-#include "planner/match_check.hpp"
 #include "policy/reader.hpp"
 
 #include <gtest/gtest.h>

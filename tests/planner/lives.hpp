@@ -237,12 +237,13 @@ class Life {
                         recipe_.processes[static_cast<std::size_t>(number)].weights[i];
         }
         for (const auto& [unit, weights] : units) {
-            std::vector<DistributionId> distributions;
-            for (const auto& [distribution, weight] : weights) {
-                assignments_.weigh(distribution, unit, weight);
-                distributions.push_back(distribution);
-            }
-            assignments_.leave_others(unit, distributions);
+            std::vector<unsigned> tables;
+            for (const auto& [distribution, weight] : weights)
+                if (const auto table = assignments_.number(distribution)) {
+                    assignments_.weigh(*table, unit, weight);
+                    tables.push_back(*table);
+                }
+            assignments_.leave_others(unit, tables);
         }
     }
     /// A pass, a look at what is crowded, and a pass; how many moved.

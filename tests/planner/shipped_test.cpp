@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
-#include "machine/near.hpp"
+#include "machine/machine.hpp"
 #include "planner/check.hpp"
 #include "policy/advice.hpp"
 #include "recorded.hpp"

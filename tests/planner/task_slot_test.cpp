@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/task_slot.hpp"
+#include "planner/steering.hpp"
 #include "world.hpp"
 
 namespace affinityd::planner {

@@ -2,7 +2,6 @@
 #include "host/root.hpp"
 #include "support/no_descriptors_left.hpp"
 #include "support/tree.hpp"
-#include "topology/pci.hpp"
 #include "topology/reader.hpp"
 
 #include <cerrno>
@@ -167,29 +166,6 @@ TEST_F(ReaderTest, UnlikeCoresByCapacityOrByTheKernelsLists) {
     tree_.file("sys/devices/cpu_atom/cpus", "0-2\n");
     topology = read();
     EXPECT_EQ(topology->kinds[0].cpus.to_list(), "3");
-}
-
-TEST_F(ReaderTest, UnlikeCoresByTheirCachesWhereTheKernelSaysNothing) {
-    // As Lakefield: CPU 4 is large and has a second-level cache for itself, which the four small ones share.
-    masks("0-4", "0-4");
-    const auto size = [&](unsigned id, const std::string& text) {
-        tree_.file("sys/devices/system/cpu/cpu" + std::to_string(id) + "/cache/index0/size", text + "\n");
-    };
-    for (unsigned id = 0; id < 5; ++id) {
-        cpu(id, "0", std::to_string(id), std::to_string(id));
-        cache(id, 0, "1", "Data", std::to_string(id));
-        cache(id, 1, "2", "Unified", id < 4 ? "0-3" : "4");
-        size(id, id < 4 ? "32K" : "48K");
-    }
-    auto topology = read();
-    ASSERT_EQ(topology->kinds.size(), 2U);
-    EXPECT_EQ(topology->kinds[0].name, "performance");
-    EXPECT_EQ(topology->kinds[0].cpus.to_list(), "4");
-    EXPECT_EQ(topology->kinds[1].cpus.to_list(), "0-3");
-    size(4, "32K");
-    EXPECT_TRUE(read()->kinds.empty()) << "an odd number of cores alone says nothing";
-    size(4, "");
-    EXPECT_TRUE(read()->kinds.empty()) << "one is not known";
 }
 
 TEST_F(ReaderTest, CpusThatCannotBeListedAreAFault) {

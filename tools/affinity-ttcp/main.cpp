@@ -6,7 +6,7 @@
 #include "affinity-ttcp/request.hpp"
 #include "affinity-ttcp/sink.hpp"
 #include "host/root.hpp"
-#include "measure/lower_self.hpp"
+#include "measure/program.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

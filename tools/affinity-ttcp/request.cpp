@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/request.hpp"
 
-#include "measure/request.hpp"
+#include "measure/program.hpp"
 
 #include <array>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accounting/experiments.hpp"
+#include "accounting/measurements.hpp"
 #include "affinityctl/views/experiments/latency_view.hpp"
 
 #include <algorithm>

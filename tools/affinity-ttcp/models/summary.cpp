@@ -2,7 +2,7 @@
 #include "affinity-ttcp/models/summary.hpp"
 
 #include "affinity-ttcp/models/sample.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <vector>

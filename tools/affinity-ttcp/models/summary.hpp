@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinity-ttcp/models/sample.hpp"
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
-#include "planner/condition.hpp"
+#include "planner/matcher.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 #include "affinityctl/offline/cpu_expr.hpp"
 
 #include "host/root.hpp"
-#include "machine/near.hpp"
+#include "machine/machine.hpp"
 #include "netdev/reader.hpp"
 #include "planner/cpu_expr_eval.hpp"
 

@@ -4,7 +4,7 @@
 #include "host/root.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_scan.hpp"
-#include "planner/condition.hpp"
+#include "planner/matcher.hpp"
 
 #include <algorithm>
 

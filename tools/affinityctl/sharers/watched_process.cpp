@@ -2,7 +2,7 @@
 #include "affinityctl/sharers/watched_process.hpp"
 
 #include "inventory/process_files.hpp"
-#include "planner/condition.hpp"
+#include "planner/matcher.hpp"
 
 #include <utility>
 

@@ -13,7 +13,6 @@
 #include "inventory/process_scan.hpp"
 #include "machine/labels.hpp"
 #include "machine/reader.hpp"
-#include "planner/match_check.hpp"
 #include "policy/advice.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/folders.hpp"

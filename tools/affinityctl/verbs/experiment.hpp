@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/experiments.hpp"
+#include "accounting/measurements.hpp"
 #include "affinityctl/values/globals.hpp"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"

@@ -9,7 +9,7 @@
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 #include "status/report_text.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/latency_option.hpp"
 
-#include "accounting/experiments.hpp"
+#include "accounting/measurements.hpp"
 #include "host/fd.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"

@@ -13,7 +13,7 @@
 #include "affinityctl/views/table.hpp"
 #include "base/escape.hpp"
 #include "host/root.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 #include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,7 +3,7 @@
 
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/picture.hpp"
-#include "base/duration.hpp"
+#include "base/text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "experiments/cache/times.hpp"
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <optional>
 #include <span>

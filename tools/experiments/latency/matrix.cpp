@@ -3,7 +3,6 @@
 
 #include "experiments/frame/pinned_thread.hpp"
 #include "experiments/frame/supervision.hpp"
-#include "measure/comparison.hpp"
 #include "measure/statistics.hpp"
 
 #include <algorithm>

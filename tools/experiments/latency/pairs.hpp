@@ -23,7 +23,7 @@ inline constexpr std::size_t few_cpus = 64;
 /// In an order without pattern, so that what disturbs for a while does not hit neighbours only; the same
 /// choice of the same machine has the same order. With `automatic` on a large machine: hardware threads of
 /// each core; within an LLC group one CPU of each core with each other core while these are few, else a part
-/// of them; and between two LLC groups a few. What is left out topology::completed() can estimate.
+/// of them; and between two LLC groups a few. The map estimates those left out.
 [[nodiscard]] std::expected<std::vector<CpuPair>, Refusal>
 choose_pairs(const topology::Topology& topology, const CpuSet& cpus, PairChoice choice);
 

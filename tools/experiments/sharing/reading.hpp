@@ -2,7 +2,7 @@
 #pragma once
 
 #include "experiments/sharing/times.hpp"
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #include "experiments/smt/reading.hpp"
 
 #include "experiments/frame/timings.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

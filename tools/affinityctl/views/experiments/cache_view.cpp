@@ -5,7 +5,7 @@
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <array>

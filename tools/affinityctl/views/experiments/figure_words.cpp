@@ -2,7 +2,7 @@
 #include "affinityctl/views/experiments/figure_words.hpp"
 
 #include "affinityctl/views/svg.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <array>

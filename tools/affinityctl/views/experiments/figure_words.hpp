@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/page.hpp"
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>

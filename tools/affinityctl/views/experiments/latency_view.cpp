@@ -103,6 +103,21 @@ std::optional<double> median_between(const topology::Latencies& latencies, const
     return values[values.size() / 2];
 }
 
+/// Where no pair of these was measured, the median of what was between their groups, the finest that have
+/// any.
+std::optional<double> estimate_between(const topology::Latencies& latencies,
+                                       const std::vector<topology::LatencyLevel>& levels, unsigned a,
+                                       unsigned b) {
+    const auto mates_of = [](const topology::LatencyLevel& level, unsigned cpu) {
+        const auto group = std::ranges::find_if(
+            level.groups, [cpu](const CpuSet& members) { return members.contains(cpu); });
+        return group == level.groups.end() ? std::vector<unsigned>() : group->to_vector();
+    };
+    for (const auto& level : levels)
+        if (auto ns = median_between(latencies, mates_of(level, a), mates_of(level, b))) return ns;
+    return std::nullopt;
+}
+
 std::string cell_text(const LatencyMap& map, std::size_t row, std::size_t column, std::size_t width,
                       const Page& page) {
     const auto& ns = map.ns[row][column];
@@ -122,23 +137,24 @@ void widen(LatencyMap& map, double ns) {
 LatencyMap latency_map(const topology::Latencies& latencies,
                        const std::vector<topology::LatencyLevel>& levels, std::size_t most) {
     LatencyMap map;
-    const auto whole = topology::completed(latencies, levels);
     const auto rows = rows_for(latencies, levels, most, map.scale);
     for (const auto& row : rows) {
         map.names.push_back(*std::ranges::min_element(row));
         auto& cells = map.ns.emplace_back();
         for (const auto& column : rows) {
-            cells.push_back(median_between(whole, row, column));
+            cells.push_back(median_between(latencies, row, column));
+            if (!cells.back() && (&row != &column || row.size() > 1))
+                cells.back() = estimate_between(latencies, levels, row.front(), column.front());
             if (cells.back()) widen(map, *cells.back());
         }
     }
     // Where some CPUs only are shown, near is what is near among all of them.
     const bool shows_some =
-        rows.size() < whole.cpus().size() &&
+        rows.size() < latencies.cpus().size() &&
         std::ranges::all_of(rows, [](const std::vector<unsigned>& row) { return row.size() == 1; });
-    for (std::size_t row = 0; shows_some && row < whole.cpus().size(); ++row)
+    for (std::size_t row = 0; shows_some && row < latencies.cpus().size(); ++row)
         for (std::size_t column = 0; column < row; ++column)
-            if (const auto ns = whole.at(row, column)) widen(map, *ns);
+            if (const auto ns = latencies.at(row, column)) widen(map, *ns);
     return map;
 }
 

@@ -4,7 +4,7 @@
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/table.hpp"
-#include "measure/percent.hpp"
+#include "measure/statistics.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 
 #include "affinityctl/views/models/work_view.hpp"
 #include "affinityctl/views/svg.hpp"
-#include "measure/comparison.hpp"
+#include "measure/statistics.hpp"
 
 #include <optional>
 #include <string>

@@ -4,7 +4,7 @@
 #include "affinityctl/values/occupancy.hpp"
 #include "netdev/nic.hpp"
 #include "topology/parts.hpp"
-#include "topology/pci.hpp"
+#include "topology/reader.hpp"
 #include "topology/topology.hpp"
 
 #include <map>

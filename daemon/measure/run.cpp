@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/child.hpp"
+#include "measure/run.hpp"
+
+#include "measure/program.hpp"
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <utility>
+#include <cstring>
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace affinityd::measure {
+
+bool Output::drain() {
+    constexpr std::size_t most = 256U << 10, at_once = 64U << 10; // the second is a pipe's size
+    std::array<char, 4096> chunk{};
+    for (std::size_t taken = 0; taken < at_once;) {
+        if (text_.size() >= most) return false;
+        const auto got = ::read(source_.get(), chunk.data(), chunk.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno == EAGAIN;
+        if (got == 0) return false;
+        taken += static_cast<std::size_t>(got);
+        text_.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    return true; // the caller has other work, and comes again
+}
 
 namespace {
 
@@ -111,6 +130,32 @@ Run Child::ended(const siginfo_t& info) {
     } else if (info.si_status != 0) {
         run.outcome = Outcome::failed;
         run.fault = "ended with exit code " + std::to_string(info.si_status);
+    }
+    return run;
+}
+
+Result<UnitRun> UnitRun::start(const std::string& socket, const std::vector<std::string>& options) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (socket.size() >= sizeof address.sun_path)
+        return fail("the path is too long for a socket", socket, ENAMETOOLONG);
+    std::memcpy(address.sun_path, socket.data(), socket.size());
+    host::Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!connection) return fail("cannot make a socket", socket, errno);
+    if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return fail("cannot ask for a measurement", socket, errno);
+    const std::string line = to_line(options);
+    const auto sent = ::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(line.size()))
+        return fail("cannot ask for a measurement", socket, sent < 0 ? errno : EMSGSIZE);
+    return UnitRun(std::move(connection));
+}
+
+Run UnitRun::ended() {
+    Run run{output_.take(), Outcome::done, {}};
+    if (run.output.empty()) {
+        run.outcome = Outcome::failed;
+        run.fault = "ended without a report; journalctl -u 'affinity-measure@*' tells why";
     }
     return run;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/reason.hpp"
+#include "planner/action.hpp"
 
 #include <array>
 
