@@ -90,15 +90,10 @@ Measurements::Measurements(std::string state_dir)
     forget_oldest();
 }
 
-std::optional<state::History> Measurements::open() {
+Result<state::History> Measurements::open() {
     auto opened = state::History::open(state_dir_, std::time(nullptr));
-    if (!opened) {
-        if (std::exchange(is_kept_, false))
-            tell(Notice::Kind::history_unusable,
-                 "no measurement is kept on disk: " + opened.error().to_string());
-        return std::nullopt;
-    }
-    is_kept_ = true;
+    is_kept_ = opened.has_value();
+    if (!opened) return std::unexpected(opened.error());
     if (auto remark = opened->remark(); !remark.empty())
         tell(Notice::Kind::history_set_aside, std::move(remark));
     return std::move(opened->history);
@@ -106,9 +101,9 @@ std::optional<state::History> Measurements::open() {
 
 /// Returns its id, 0 if it is not written.
 std::int64_t Measurements::write(const MeasurementRecord& record) {
-    auto history = state_dir_.empty() ? std::nullopt : open();
-    if (!history) return 0;
-    const auto id = history->append(record);
+    if (state_dir_.empty()) return 0;
+    auto history = open();
+    const auto id = history ? history->append(record) : std::unexpected(history.error());
     if (!id) tell(Notice::Kind::not_kept, "the measurement is not kept: " + id.error().to_string());
     return id.value_or(0);
 }
@@ -136,8 +131,7 @@ void Measurements::add(const measure::Run& run, const policy::PolicySet& policie
 std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
     if (state_dir_.empty() || !state::History::has_file(state_dir_)) return {};
     const auto history = open();
-    if (!history) return {};
-    auto records = history->last(most_shown, kind);
+    auto records = history ? history->last(most_shown, kind) : std::unexpected(history.error());
     if (records) return std::move(*records);
     tell(Notice::Kind::history_unreadable,
          "the measurement history could not be read: " + records.error().to_string());

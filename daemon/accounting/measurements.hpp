@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/error.hpp"
 #include "measure/run.hpp"
 #include "measure/statistics.hpp"
 #include "policy/policy.hpp"
@@ -22,7 +23,6 @@ struct Notice {
         measured,           ///< a run has ended
         regression,         ///< throughput fell
         not_kept,           ///< a result could not be written to the history
-        history_unusable,   ///< results are known only until the daemon ends
         history_set_aside,  ///< the history was damaged; a new one begins
         history_unreadable, ///< the history is there, but a query failed
     };
@@ -82,7 +82,7 @@ class Measurements {
     [[nodiscard]] std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
 
   private:
-    [[nodiscard]] std::optional<state::History> open();
+    [[nodiscard]] Result<state::History> open();
     std::int64_t write(const state::MeasurementRecord& record);
     void forget_oldest();
     void tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }

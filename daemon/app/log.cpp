@@ -213,7 +213,6 @@ void log_notice(Log& log, const accounting::Notice& notice) {
         return log.event(history_damaged_message, notice.text);
     case Kind::not_kept:
         return log.error(notice.text);
-    case Kind::history_unusable:
     case Kind::history_unreadable:
         return log.warn(notice.text);
     }

@@ -39,7 +39,7 @@ Index make_index(std::span<const Nic> nics) {
         if (nic.legacy_irq) index.numbers[*nic.legacy_irq].push_back(i);
         for (const auto& queue : nic.queues)
             if (queue.irq) index.numbers[*queue.irq].push_back(i);
-        if (nic.device.empty()) continue; // made of software
+        if (nic.device.empty() && !nic.master.empty()) continue; // of a container or guest
         if (!nic.pci.empty()) index.functions[nic.pci].push_back(i);
         for (const auto* word : {&nic.name, &nic.pci, &nic.virtio})
             if (!word->empty()) index.words.emplace_back(*word, i);

@@ -98,7 +98,7 @@ TEST_F(MeasurementReports, WithoutAPlaceItGoesOnInMemory) {
     tree_.file("in-the-way", "a file");
     Measurements measurements(tree_.path("in-the-way/state"));
     measurements.add({report(4e9), measure::Outcome::done, ""}, {});
-    EXPECT_EQ(measurements.take_notices().front().kind, Notice::Kind::history_unusable);
+    EXPECT_EQ(measurements.take_notices().front().kind, Notice::Kind::not_kept);
     EXPECT_EQ(measurements.report()->runs, 1U);
 }
 

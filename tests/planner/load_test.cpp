@@ -138,11 +138,11 @@ TEST(Load, ACpuThatIsOfflineIsACoreOfItsOwnAndHasNoLoad) {
     EXPECT_EQ(load.on_core(0), 0);
     EXPECT_EQ(load.busiest(), 0);
     CpuLoad::Around around;
-    load.change({4, 5}, 0, one_cpu, around);
+    load.change({4, 5}, 0, one_cpu, &around);
     EXPECT_EQ(load.on_core(0), 0);
     EXPECT_EQ(load.on_core(4), one_cpu / 2);
     EXPECT_EQ(load.on_cpu(5), 0);
-    load.change({4, 5}, one_cpu, 0, around);
+    load.change({4, 5}, one_cpu, 0, &around);
     EXPECT_EQ(load.busiest(), 0) << "nothing is left over";
 }
 
