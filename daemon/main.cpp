@@ -43,10 +43,10 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 /// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
 /// programs do without it. Where nothing is changed, nobody need ask for it.
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
-                                                 app::Daemon& manager, app::Log& log) {
+                                                 app::Daemon& daemon, app::Log& log) {
     if (settings.dry_run) return nullptr;
     auto socket = control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
-                                             manager.talking().joins);
+                                             daemon.joins());
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }
@@ -72,24 +72,28 @@ int run(const Options& options, app::Log& log) {
 
     control::SystemBus bus, calls;
     enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
-    app::Daemon manager({*root, std::move(*journal), *enforcer, unit_cpus, log, settings,
-                         [&options] { return read_settings_again(options); }});
-    if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
-    auto loop = events::Loop::create(manager, log, control::is_being_restarted);
+    app::Shared shared{.root = *root,
+                       .enforcer = *enforcer,
+                       .log = log,
+                       .settings = settings,
+                       .executor = enforcer::Executor(std::move(*journal), *enforcer)};
+    app::Daemon daemon(shared, unit_cpus, [&options] { return read_settings_again(options); });
+    if (auto started = daemon.start(); !started) return give_up(log, started.error(), exit_config);
+    auto loop = events::Loop::create(daemon, log, control::is_being_restarted);
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start(
-        (*loop)->event(), settings.runtime_dir, manager,
+        (*loop)->event(), settings.runtime_dir, daemon,
         {[&](app::Answer answer, app::Until until) { (*loop)->measure(std::move(answer), until); },
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {.may_ask = [&](uid_t user) {
             constexpr std::chrono::milliseconds cost{2}; // of a question, however it is answered
-            auto& payer = manager.talking().joins;
+            auto& payer = daemon.joins();
             if (!payer.may_ask(user)) return false;
             payer.charge(user, cost);
             return true;
         }});
     if (!server) return give_up(log, server.error());
-    const auto joins = serve_joins(**loop, settings, manager, log);
+    const auto joins = serve_joins(**loop, settings, daemon, log);
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();

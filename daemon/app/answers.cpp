@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// The daemon's answers: status, plan, explain, and the notes and problems in them.
 #include "app/answers.hpp"
 
-#include "app/task_table.hpp"
+#include "app/daemon.hpp"
+#include "app/task_status.hpp"
 #include "base/text.hpp"
 #include "host/self.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 #include "planner/balance.hpp"
+#include "status/answer_text.hpp"
+#include "status/report_text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -18,49 +24,15 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 namespace affinityd::app {
 
 namespace {
 
-std::string silence_text(const TaskId& process) {
-    return fmt::format(
-        "the command line of pid {} cannot be read: its memory is on a file system that does not answer",
-        process.tid);
-}
-
-} // namespace
-
-void log_silent(inventory::CommandLines* lines, Log& log) {
-    if (lines == nullptr) return;
-    for (const auto& process : lines->take_silent())
-        log.warn(silence_text(process), {"command line not read", process.tid});
-}
-
-std::vector<planner::Problem> silence_problems(const inventory::CommandLines* lines) {
-    std::vector<planner::Problem> problems;
-    if (lines == nullptr) return problems;
-    for (const auto& process : lines->silent())
-        problems.push_back({{},
-                            fmt::format("process {}", process.tid),
-                            silence_text(process),
-                            fmt::format("ps -fp {}", process.tid)});
-    const auto refused = lines->refused();
-    if (!refused)
-        problems.push_back(
-            {{}, "cmdline", "no command line is read until one of these processes answers or ends"});
-    for (const auto user : refused.value_or(std::vector<uid_t>{}))
-        problems.push_back({{},
-                            "cmdline",
-                            fmt::format("no command line of processes of user {} is read until one of these "
-                                        "processes answers or ends",
-                                        user)});
-    return problems;
-}
-
-namespace {
-
 using policy::Model;
+
+constexpr std::chrono::milliseconds longest_wait{200}; ///< for the arguments of a process
 
 /// True if `full` has no interface to go by.
 bool acts_as_process(const World& world, std::size_t policy) {
@@ -95,22 +67,52 @@ std::map<std::size_t, Kept> kept_off_lanes(const World& world, const TaskTable& 
     return kept;
 }
 
-} // namespace
-
-std::string nic_note(const World& world, const KnownProcess& process) {
-    const auto& policy = world.policy(process.policy);
-    if (policy.model != Model::full && policy.model != Model::irq) return {};
-    std::string why;
-    if (process.is_elsewhere)
-        why = "it is in another network namespace: its NICs are not known";
-    else if (policy.nics_auto && process.nics.empty())
-        why = "no socket of it has named a NIC";
-    if (why.empty()) return {};
-    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
-    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
+/// A unit whose name has no ending, which matches nothing; "": there is none.
+std::string unit_without_ending(const policy::Selector& selector) {
+    for (const auto& child : selector.children)
+        if (auto name = unit_without_ending(child); !name.empty()) return name;
+    if (selector.op != policy::Selector::Op::test ||
+        selector.condition.field != policy::Condition::Field::unit)
+        return {};
+    for (const auto& pattern : selector.condition.patterns)
+        if (pattern.is_literal() && pattern.text().find('.') == std::string::npos) return pattern.text();
+    return {};
 }
 
-std::string nic_note(const World& world, std::size_t policy, std::size_t processes) {
+constexpr std::string_view prefix = "irq:";
+
+/// The interface that one of the vectors for which `is_meant` holds belongs to; null: none.
+template <class Predicate>
+const std::string* owner(const World& world, Predicate is_meant) {
+    for (const auto& [nic, vectors] : world.machine().vectors)
+        if (std::ranges::any_of(vectors, is_meant)) return &nic;
+    return nullptr;
+}
+
+std::string note(const std::string* nic) {
+    return nic == nullptr ? "belongs to no NIC, and no policy names it in irqs"
+                          : "an interrupt of " + *nic + ": no policy places it";
+}
+
+/// The number of queues that the first NIC under `full` has, where its workers are on more or fewer lanes;
+/// "": as many.
+std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
+    if (resolved.policy->model != policy::Model::full) return {};
+    for (const auto& lanes : resolved.nics) {
+        const auto* nic =
+            lanes.is_guess || lanes.nics.empty() ? nullptr : world.machine().nic(lanes.nics.front());
+        if (nic == nullptr) continue;
+        const auto queues =
+            std::ranges::count(nic->queues, machine::Direction::rx, &netdev::Queue::direction);
+        if (queues == 0 || static_cast<std::size_t>(queues) == lanes.lanes.size()) continue;
+        return fmt::format("{} has {} queue{} for {} worker{} (ethtool -L changes that)", nic->name, queues,
+                           queues == 1 ? "" : "s", lanes.lanes.size(), lanes.lanes.size() == 1 ? "" : "s");
+    }
+    return {};
+}
+
+/// Of a policy with this many processes; "": there is nothing to say.
+std::string policy_nic_note(const World& world, std::size_t policy, std::size_t processes) {
     const auto& names = world.policy(policy).nics;
     const auto is_named = [&](const netdev::Nic& nic) {
         return std::ranges::any_of(names, [&](const auto& pattern) {
@@ -124,6 +126,7 @@ std::string nic_note(const World& world, std::size_t policy, std::size_t process
     return fmt::format("no NIC is known to serve its processes: {}", as_process);
 }
 
+/// Policies with processes in other network namespaces, or in cpusets without the CPUs near the NICs.
 std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
     std::map<std::size_t, std::vector<int>> elsewhere;
     for (const auto& [pid, process] : tasks.processes())
@@ -149,22 +152,8 @@ std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& 
     return problems;
 }
 
-namespace {
-
-/// A unit whose name has no ending, which matches nothing; "": there is none.
-std::string unit_without_ending(const policy::Selector& selector) {
-    for (const auto& child : selector.children)
-        if (auto name = unit_without_ending(child); !name.empty()) return name;
-    if (selector.op != policy::Selector::Op::test ||
-        selector.condition.field != policy::Condition::Field::unit)
-        return {};
-    for (const auto& pattern : selector.condition.patterns)
-        if (pattern.is_literal() && pattern.text().find('.') == std::string::npos) return pattern.text();
-    return {};
-}
-
-} // namespace
-
+/// Says that no process of the policy was ever seen, or that its tasks had CPUs of their own (CPUAffinity= of
+/// their unit, taskset), which it replaced; "": neither. To be asked once all processes have been seen.
 std::string match_note(const World& world, const TaskTable& tasks, const state::Journal& journal,
                        std::size_t index) {
     const auto& policy = world.policy(index);
@@ -193,12 +182,8 @@ std::string match_note(const World& world, const TaskTable& tasks, const state::
         count, count == 1 ? "its" : "their", own.to_list());
 }
 
-bool is_idle(const World& world, const TaskTable& tasks, std::string_view policy) {
-    return std::ranges::none_of(tasks.processes(), [&](const auto& entry) {
-        return world.policy(entry.second.policy).name == policy;
-    });
-}
-
+/// Policies that keep all others off their CPUs, while none of their own programs runs. To be asked once all
+/// processes have been seen.
 std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& tasks) {
     const auto& placements = world.placements();
     if (placements.claims.empty()) return {};
@@ -221,25 +206,8 @@ std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& t
     return problems;
 }
 
-namespace {
-
-constexpr std::string_view prefix = "irq:";
-
-/// The interface that one of the vectors for which `is_meant` holds belongs to; null: none.
-template <class Predicate>
-const std::string* owner(const World& world, Predicate is_meant) {
-    for (const auto& [nic, vectors] : world.machine().vectors)
-        if (std::ranges::any_of(vectors, is_meant)) return &nic;
-    return nullptr;
-}
-
-std::string note(const std::string* nic) {
-    return nic == nullptr ? "belongs to no NIC, and no policy names it in irqs"
-                          : "an interrupt of " + *nic + ": no policy places it";
-}
-
-} // namespace
-
+/// Why no policy places an interrupt, named as irq:NUMBER or by its label. An Error: it does not exist. No
+/// value: that is no name of an interrupt.
 std::optional<Result<std::string>> interrupt_note(const host::Root& root, const World& world,
                                                   const std::string& subject) {
     const auto& irqs = world.machine().irqs;
@@ -258,29 +226,10 @@ std::optional<Result<std::string>> interrupt_note(const host::Root& root, const 
     return note(owner(world, [&](const machine::Vector& vector) { return vector.label == subject; }));
 }
 
-namespace {
-
-/// The number of queues that the first NIC under `full` has, where its workers are on more or fewer lanes;
-/// "": as many.
-std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
-    if (resolved.policy->model != policy::Model::full) return {};
-    for (const auto& lanes : resolved.nics) {
-        const auto* nic =
-            lanes.is_guess || lanes.nics.empty() ? nullptr : world.machine().nic(lanes.nics.front());
-        if (nic == nullptr) continue;
-        const auto queues =
-            std::ranges::count(nic->queues, machine::Direction::rx, &netdev::Queue::direction);
-        if (queues == 0 || static_cast<std::size_t>(queues) == lanes.lanes.size()) continue;
-        return fmt::format("{} has {} queue{} for {} worker{} (ethtool -L changes that)", nic->name, queues,
-                           queues == 1 ? "" : "s", lanes.lanes.size(), lanes.lanes.size() == 1 ? "" : "s");
-    }
-    return {};
-}
-
 /// That a policy does not do what it says, and why.
 std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
                         const planner::ListenerPlan* plan) {
-    if (auto note = nic_note(world, policy, processes); !note.empty()) return note;
+    if (auto note = policy_nic_note(world, policy, processes); !note.empty()) return note;
     const auto& resolved = world.placements().policies[policy];
     const auto& online = world.placements().online;
     if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
@@ -305,11 +254,10 @@ CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
     return cpus;
 }
 
-} // namespace
-
-std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
-                                                const enforcer::Executor& executor, const Releases& releases,
+/// Every policy with what it holds.
+std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Holdings& holdings,
                                                 const Steering& steering) {
+    const auto& world = *shared.current.world;
     std::vector<status::PolicyStatus> list;
     for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
         const auto& policy = world.policy(i);
@@ -320,7 +268,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
                                    .model = policy.model,
                                    .cpus = cpus_of(resolved),
                                    .active = resolved.active,
-                                   .released = releases.policy(policy.name)};
+                                   .released = shared.releases.policy(policy.name)};
         for (const auto& lanes : resolved.nics) {
             value.nics.insert(value.nics.end(), lanes.nics.begin(), lanes.nics.end());
             auto& shown = value.lanes.emplace_back(status::LanesStatus{lanes.nics, lanes.spares, {}});
@@ -330,7 +278,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         if (const auto held = holdings.find(policy.name); held != holdings.end()) value.held = held->second;
         for (const auto& slot : policy.allow_join)
             value.held.joined.slots.try_emplace(slot);
-        const auto& corrected = executor.corrected();
+        const auto& corrected = shared.executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
         const auto* plan = steering.plan_of(policy.name);
@@ -341,6 +289,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
     return list;
 }
 
+/// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
     for (const auto& [subject, refusal] : executor.refusals().entries())
         into.refused.emplace_back(subject, to_string(refusal));
@@ -350,6 +299,7 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
             into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
 }
 
+/// There are no process events: tells how late a daemon with a `pass` this often is, and what helps.
 std::vector<planner::Problem> event_problems(const EventQueue& events, std::chrono::seconds pass,
                                              const host::Root& root) {
     if (events.absence().empty()) return {};
@@ -370,6 +320,7 @@ std::vector<planner::Problem> event_problems(const EventQueue& events, std::chro
              remedy}};
 }
 
+/// The daemon lacks rights for what is wanted now: tells which help.
 std::vector<planner::Problem> right_problems(const enforcer::Executor& executor) {
     std::vector<planner::Problem> list;
     const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
@@ -384,13 +335,35 @@ std::vector<planner::Problem> right_problems(const enforcer::Executor& executor)
     return list;
 }
 
-void add_coexistence(const Coexistence& coexistence, status::Overview& into) {
-    for (const auto& writer : coexistence.other_writers())
-        into.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
+std::string silence_text(const TaskId& process) {
+    return fmt::format(
+        "the command line of pid {} cannot be read: its memory is on a file system that does not answer",
+        process.tid);
 }
 
-namespace {
+/// Processes whose arguments cannot be read. `lines` may be null.
+std::vector<planner::Problem> silence_problems(const inventory::CommandLines* lines) {
+    std::vector<planner::Problem> problems;
+    if (lines == nullptr) return problems;
+    for (const auto& process : lines->silent())
+        problems.push_back({{},
+                            fmt::format("process {}", process.tid),
+                            silence_text(process),
+                            fmt::format("ps -fp {}", process.tid)});
+    const auto refused = lines->refused();
+    if (!refused)
+        problems.push_back(
+            {{}, "cmdline", "no command line is read until one of these processes answers or ends"});
+    for (const auto user : refused.value_or(std::vector<uid_t>{}))
+        problems.push_back({{},
+                            "cmdline",
+                            fmt::format("no command line of processes of user {} is read until one of these "
+                                        "processes answers or ends",
+                                        user)});
+    return problems;
+}
 
+/// One problem whose text has only other numbers in it is the same.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
     std::ranges::copy_if(problem.message, std::back_inserter(text),
@@ -400,70 +373,214 @@ std::string key_of(const planner::Problem& problem) {
 
 } // namespace
 
-std::vector<status::ProblemStatus> Problems::present() const {
-    const auto& world = *sources_.current.world;
+std::string nic_note(const World& world, const KnownProcess& process) {
+    const auto& policy = world.policy(process.policy);
+    if (policy.model != Model::full && policy.model != Model::irq) return {};
+    std::string why;
+    if (process.is_elsewhere)
+        why = "it is in another network namespace: its NICs are not known";
+    else if (policy.nics_auto && process.nics.empty())
+        why = "no socket of it has named a NIC";
+    if (why.empty()) return {};
+    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
+    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
+}
+
+void log_silent(inventory::CommandLines* lines, Log& log) {
+    if (lines == nullptr) return;
+    for (const auto& process : lines->take_silent())
+        log.warn(silence_text(process), {"command line not read", process.tid});
+}
+
+std::vector<status::ProblemStatus> Daemon::present_problems() {
+    const auto& world = *shared_.current.world;
     std::vector<status::ProblemStatus> list;
     const auto add = [&](const char* kind, std::vector<planner::Problem> problems) {
         for (auto& problem : problems)
             list.push_back({std::move(problem), kind, {}});
     };
-    add("file", sources_.loading.problems());
+    add("file", loading_.problems());
     add("policy", world.placements().problems);
-    add("nic", nic_problems(world, sources_.tasks.table()));
+    add("nic", nic_problems(world, tasks_.table()));
     // Until the first pass is over, not all processes have been seen.
-    if (last_pass_ != Time{}) add("claim", idle_claims(world, sources_.tasks.table()));
-    for (const auto& fault : sources_.executor.journal().faults())
+    if (last_pass_ != Time{}) add("claim", idle_claims(world, tasks_.table()));
+    for (const auto& fault : shared_.journal().faults())
         add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
-    add("process", silence_problems(sources_.tasks.sources().command_lines()));
-    if (const auto* listeners = sources_.tasks.sources().listeners()) {
+    add("process", silence_problems(tasks_.sources().command_lines()));
+    if (const auto* listeners = tasks_.sources().listeners()) {
         if (const auto fault = listeners->fault())
             add("listener", {{{}, "listen", "the list of listeners cannot be read: " + fault->to_string()}});
         if (const auto known = listeners->list(); known && known->is_truncated)
             add("listener",
                 {{{}, "listen", "more sockets listen on ports of policies than are read", "ss -ltunp"}});
     }
-    add("events",
-        event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
-    add("rights", right_problems(sources_.executor));
-    add("unit", sources_.units.problems());
-    add("steering", sources_.steering.problems());
+    add("events", event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
+    add("rights", right_problems(shared_.executor));
+    add("unit", units_.problems());
+    add("steering", steering_.problems());
     return list;
 }
 
-std::vector<status::ProblemStatus> Problems::list() {
+/// All that there are now, the newest first.
+std::vector<status::ProblemStatus> Daemon::problems() {
     const auto now = std::chrono::system_clock::now();
     std::unordered_map<std::string, Time> still;
-    auto list = present();
+    auto list = present_problems();
     for (auto& [problem, kind, since] : list) {
         auto key = key_of(problem);
-        const auto known = since_.find(key);
-        since = known == since_.end() ? now : known->second;
+        const auto known = known_problems_.find(key);
+        since = known == known_problems_.end() ? now : known->second;
         still.emplace(std::move(key), since);
     }
-    since_ = std::move(still);
+    known_problems_ = std::move(still);
     std::ranges::stable_sort(list, std::ranges::greater{}, &status::ProblemStatus::since);
     return list;
 }
 
-void Problems::end_pass() {
-    last_pass_ = std::chrono::system_clock::now();
-    (void)list();
+status::Overview Daemon::overview(const Holdings& holdings) {
+    status::Overview overview;
+    overview.instance = {::getpid(),
+                         !shared_.acts(),
+                         started_at_,
+                         loaded_at_,
+                         shared_.settings.policy_folders,
+                         shared_.current->machine().topology.online,
+                         shared_.settings.reconcile_interval};
+    overview.counters = {.journal = shared_.journal().size(),
+                         .passes = work().passes(),
+                         .passing = work().passing(),
+                         .last_pass = last_pass_,
+                         .by_event = tasks_.events().handled(),
+                         .events_lost = events_lost_};
+    add_outcomes(shared_.executor, overview.counters);
+    overview.policies = policy_status(shared_, holdings, steering_);
+    auto states = steering_.tasks().states();
+    for (std::size_t i = 0; i < overview.policies.size(); ++i) {
+        auto& policy = overview.policies[i];
+        if (policy.note.empty() && work().passes() > 1)
+            policy.note = match_note(*shared_.current.world, tasks_.table(), shared_.journal(), i);
+        policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
+        policy.packets.tasks = std::move(states[policy.name]);
+    }
+    for (const auto& process : shared_.releases.processes())
+        overview.released.push_back(process.tid);
+    std::ranges::sort(overview.released);
+    overview.load = loading_.status();
+    overview.problems = problems();
+    overview.crowding = balancer_.crowding();
+    overview.units = units_.status();
+    for (const auto& writer : writers_.list())
+        overview.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
+    overview.floods = tasks_.events().floods(EventQueue::Clock::now());
+    for (auto& flood : overview.floods)
+        flood.user = tasks_.sources().user(flood.uid);
+    return overview;
 }
 
-void StatusJob::list_processes() {
-    pids_.emplace();
-    for (const auto& [pid, process] : parts_.tasks.processes())
-        pids_->push_back(pid);
-    std::ranges::sort(*pids_, std::greater{});
-    text_.begin_list("processes");
-}
+/// Long answers are worked out in slices.
+class Daemon::Inquiry : public Job {
+  public:
+    Inquiry(Daemon& daemon, OwnedAnswer answer) : daemon_(daemon), answer_(std::move(answer)) {}
+    bool step(const OutOfTime& out_of_time) final {
+        if (!fault_ && !is_listed_) is_listed_ = list(out_of_time);
+        // To write the rest and to send it all is long enough for a slice of its own.
+        if (!fault_ && (!is_listed_ || !std::exchange(is_last_, true))) return false;
+        if (fault_)
+            answer_(std::unexpected(std::move(*fault_)));
+        else
+            answer_(finish());
+        return true;
+    }
+
+  protected:
+    /// Lists what there may be thousands of. True: all of it, or there is a fault.
+    virtual bool list(const OutOfTime& out_of_time) = 0;
+    virtual OwnedText finish() = 0;
+    bool give_up(Error why) {
+        fault_ = std::move(why);
+        return true;
+    }
+    /// The answer rests on the policies in force when it began, and on a copy of the assignments, as looking
+    /// must not assign slots. True: a reload has replaced the policies since, and the answer says so.
+    bool is_overtaken() {
+        if (!world_) {
+            world_ = daemon_.shared_.current.world;
+            assignments_ = daemon_.tasks_.placer().assignments();
+        }
+        return world_ != daemon_.shared_.current.world &&
+               give_up({"the policies were reloaded meanwhile: ask again", {}, 0});
+    }
+    Daemon& daemon_;
+    status::AnswerText text_;
+    std::shared_ptr<World> world_;
+    planner::Assignments assignments_;
+
+  private:
+    OwnedAnswer answer_;
+    std::optional<Error> fault_;
+    bool is_listed_ = false, is_last_ = false;
+};
+
+/// Answers what is where: threads and queues one by one, then the rest.
+class Daemon::StatusJob final : public Inquiry {
+  public:
+    StatusJob(Daemon& daemon, OwnedAnswer answer)
+        : Inquiry(daemon, std::move(answer)),
+          tasks_({daemon.shared_.root, daemon.shared_.current, daemon.shared_.executor,
+                  daemon.followers_.memory(), daemon.joins_, daemon.shared_.acts()}) {}
+
+  private:
+    /// The process that is told of now.
+    struct Begun {
+        TaskId id;
+        uid_t owner;
+        int next_tid = 0;
+    };
+    bool list(const OutOfTime& out_of_time) override {
+        if (!pids_) begin();
+        while (!pids_->empty()) {
+            if (!add_process(pids_->back(), out_of_time)) return false;
+            pids_->pop_back();
+            if (out_of_time()) return false;
+        }
+        if (!targets_) {
+            targets_ = daemon_.shared_.current.placements().queues;
+            text_.begin_list("queues");
+        }
+        while (next_queue_ < targets_->size()) {
+            text_.add(daemon_.queues_.status_now((*targets_)[next_queue_++]));
+            if (out_of_time()) return false;
+        }
+        return true;
+    }
+    OwnedText finish() override {
+        return status::finish(std::move(text_), daemon_.overview(tasks_.holdings()),
+                              status::to_text(daemon_.bookkeeping_.costs()),
+                              status::to_text(daemon_.bookkeeping_.measurement()));
+    }
+    void begin() {
+        pids_.emplace();
+        for (const auto& [pid, process] : daemon_.tasks_.table().processes())
+            pids_->push_back(pid);
+        std::ranges::sort(*pids_, std::greater{});
+        text_.begin_list("processes");
+    }
+    [[nodiscard]] bool add_process(int pid, const OutOfTime& out_of_time);
+
+    TaskStatus tasks_;
+    std::optional<std::vector<int>> pids_; ///< still to be told of, in descending order
+    std::optional<Begun> begun_;           ///< the last of pids_
+    /// Queues to be told of; a copy, as they may be worked out anew between two slices. No value: not yet.
+    std::optional<std::vector<planner::QueueTarget>> targets_;
+    std::size_t next_queue_ = 0; ///< of `targets_`
+};
 
 /// True: it has been told of. Between two slices it may have lost threads, or have ended.
-bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
-    const auto* process = parts_.tasks.find(pid);
+bool Daemon::StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
+    const auto* process = daemon_.tasks_.table().find(pid);
     if (!begun_) {
         if (process == nullptr) return true;
-        const auto value = parts_.process(*process);
+        const auto value = tasks_.process(*process);
         if (!value) return true;
         begun_ = Begun{process->id, value->owner};
         text_.begin_process(*value);
@@ -472,7 +589,7 @@ bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
     for (auto at = is_there ? process->threads.count_below(begun_->next_tid) : 0;
          is_there && at < process->threads.size(); ++at) {
         const auto& thread = *(process->threads.begin() + static_cast<std::ptrdiff_t>(at));
-        if (const auto value = parts_.thread(thread, pid)) text_.add(*value, begun_->owner);
+        if (const auto value = tasks_.thread(thread, pid)) text_.add(*value, begun_->owner);
         begun_->next_tid = thread.id.tid + 1;
         if (at + 1 < process->threads.size() && out_of_time()) return false;
     }
@@ -481,55 +598,51 @@ bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
     return true;
 }
 
-bool StatusJob::step(const OutOfTime& out_of_time) {
-    if (!pids_) list_processes();
-    while (!pids_->empty()) {
-        if (!add_process(pids_->back(), out_of_time)) return false;
-        pids_->pop_back();
-        if (out_of_time()) return false;
+/// Answers what the next pass would do, by the pass's own matching and planning.
+class Daemon::PlanJob final : public Inquiry {
+  public:
+    PlanJob(Daemon& daemon, OwnedAnswer answer) : Inquiry(daemon, std::move(answer)) {
+        text_.begin_list("actions");
     }
-    if (!targets_) {
-        targets_ = parts_.current.placements().queues;
-        text_.begin_list("queues");
-    }
-    while (next_queue_ < targets_->size()) {
-        text_.add(parts_.queue((*targets_)[next_queue_++]));
-        if (out_of_time()) return false;
-    }
-    // What is left, and to send it all, is long enough for a slice of its own.
-    if (!std::exchange(is_listed_, true)) return false;
-    answer_(parts_.complete(std::move(text_)));
-    return true;
-}
 
-PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer) : parts_(parts), answer_(std::move(answer)) {
-    text_.begin_list("actions");
-}
-
-bool PlanJob::step(const OutOfTime& out_of_time) {
-    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
-        answer_(fail("the policies were reloaded meanwhile: ask again"));
-        return true;
-    }
-    if (!pids_) {
-        auto pids = inventory::PidStream::open(parts_.root);
-        if (!pids) {
-            answer_(std::unexpected(pids.error()));
-            return true;
+  private:
+    /// The process that is planned now.
+    struct Looking {
+        inventory::ProcessScan scan;
+        std::optional<std::size_t> policy{}; ///< that wants it
+        std::vector<inventory::Thread> threads{};
+        std::size_t next = 0; ///< of `threads`
+        bool is_read = false;
+    };
+    bool list(const OutOfTime& out_of_time) override {
+        if (is_overtaken()) return true;
+        if (!pids_) {
+            auto pids = inventory::PidStream::open(daemon_.shared_.root);
+            if (!pids) return give_up(pids.error());
+            pids_ = std::move(*pids);
         }
-        pids_ = std::move(*pids);
+        return list_tasks(out_of_time) && list_queues(out_of_time);
     }
-    if (!step_tasks(out_of_time) || !step_queues(out_of_time)) return false;
-    // What is left, and to send it all, is long enough for a slice of its own.
-    if (!std::exchange(is_listed_, true)) return false;
-    const auto& placements = basis_.world().placements();
-    const auto crowdings = planner::crowdings(placements, basis_.assignments());
-    answer_(status::finish_plan(std::move(text_), placements.problems,
-                                crowdings.empty() ? nullptr : &crowdings.front()));
-    return true;
-}
+    OwnedText finish() override {
+        const auto& placements = world_->placements();
+        const auto crowdings = planner::crowdings(placements, assignments_);
+        return status::finish_plan(std::move(text_), placements.problems,
+                                   crowdings.empty() ? nullptr : &crowdings.front());
+    }
+    [[nodiscard]] bool list_tasks(const OutOfTime& out_of_time);
+    [[nodiscard]] bool list_queues(const OutOfTime& out_of_time);
+    void begin(int pid);
+    [[nodiscard]] bool decide(Looking& looking);
+    [[nodiscard]] bool plan(Looking& looking, const OutOfTime& out_of_time);
 
-bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
+    std::optional<inventory::PidStream> pids_;
+    std::optional<Looking> looking_;
+    std::optional<std::vector<planner::QueueTarget>> targets_; ///< no value: it has not come to queues
+    std::size_t next_queue_ = 0;                               ///< of `targets_`
+    std::optional<std::vector<planner::Subject>> unwanted_;    ///< queues that go back to their originals
+};
+
+bool Daemon::PlanJob::list_tasks(const OutOfTime& out_of_time) {
     while (true) {
         if (!looking_) {
             const auto pid = pids_->next().value_or(std::nullopt);
@@ -544,30 +657,30 @@ bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
     }
 }
 
-void PlanJob::begin(int pid) {
-    auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
+void Daemon::PlanJob::begin(int pid) {
+    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, pid, &daemon_.tasks_.sources());
     if (!scan || !*scan) return;
     looking_ = Looking{std::move(**scan)};
     if (!decide(*looking_)) looking_.reset();
 }
 
 /// Finds the policy that wants it, if that is known yet. False: it need not be looked at.
-bool PlanJob::decide(Looking& looking) {
+bool Daemon::PlanJob::decide(Looking& looking) {
     const auto& scan = looking.scan;
-    const auto policy = parts_.tasks.match(scan);
+    const auto policy = daemon_.tasks_.match(scan);
     if (scan.facts().is_unfinished()) return true;
-    if (!policy && !parts_.tasks.must_look_at(scan, scan.parent())) return false;
+    if (!policy && !daemon_.tasks_.must_look_at(scan, scan.parent())) return false;
     looking.policy = policy;
     // The pass would drop what is known of another process, or of one that was under another policy.
-    const auto* known = parts_.tasks.table().find(scan.id().tid);
+    const auto* known = daemon_.tasks_.table().find(scan.id().tid);
     if (known == nullptr || (known->id == scan.id() && known->policy == policy)) return true;
-    basis_.assignments().leave(known->id);
+    assignments_.leave(known->id);
     for (const auto& thread : known->threads)
-        basis_.assignments().leave(thread.id);
+        assignments_.leave(thread.id);
     return true;
 }
 
-bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
+bool Daemon::PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
     if (const auto& facts = looking.scan.shared_facts(); facts->is_unfinished()) {
         while (facts->is_unfinished()) {
             facts->go_on();
@@ -580,7 +693,7 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
         if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);
         looking.is_read = true;
     }
-    auto& tasks = parts_.tasks;
+    auto& tasks = daemon_.tasks_;
     const auto id = looking.scan.id();
     // Slices of events lie between those of this job.
     const auto* known = tasks.table().find(id.tid);
@@ -591,28 +704,28 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
     while (looking.next < looking.threads.size()) {
         const auto index = looking.next++;
         const auto& thread = looking.threads[index];
-        const bool is_whole = thread.allowed.contains(basis_.world().placements().online);
+        const bool is_whole = thread.allowed.contains(world_->placements().online);
         view.cpuset = is_whole ? nullptr : tasks.sources().cpuset(id.tid);
         const int creator = thread.id == id ? looking.scan.parent() : id.tid;
-        const auto plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
-                                              basis_.assignments());
+        const auto plan =
+            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_);
         if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
         if (out_of_time()) return false;
     }
     return true;
 }
 
-bool PlanJob::step_queues(const OutOfTime& out_of_time) {
+bool Daemon::PlanJob::list_queues(const OutOfTime& out_of_time) {
     // A copy: they may be worked out anew between two slices.
-    if (!targets_) targets_ = basis_.world().placements().queues;
+    if (!targets_) targets_ = world_->placements().queues;
     while (next_queue_ < targets_->size()) {
-        const auto action = parts_.queues.plan((*targets_)[next_queue_++]);
+        const auto action = daemon_.queues_.plan((*targets_)[next_queue_++]);
         if (action) text_.add(*action, OwnedText::no_owner);
         if (out_of_time()) return false;
     }
-    if (!unwanted_) unwanted_ = parts_.queues.unwanted();
+    if (!unwanted_) unwanted_ = daemon_.queues_.unwanted();
     while (!unwanted_->empty()) {
-        if (const auto action = parts_.queues.plan_restore(unwanted_->back()))
+        if (const auto action = daemon_.queues_.plan_restore(unwanted_->back()))
             text_.add(*action, OwnedText::no_owner);
         unwanted_->pop_back();
         if (out_of_time()) return false;
@@ -620,125 +733,124 @@ bool PlanJob::step_queues(const OutOfTime& out_of_time) {
     return true;
 }
 
-namespace {
+/// Answers which policy wants a process, why, and where each of its threads belongs.
+class Daemon::ExplainJob final : public Inquiry {
+  public:
+    ExplainJob(Daemon& daemon, int pid, OwnedAnswer answer) : Inquiry(daemon, std::move(answer)) {
+        value_.pid = pid;
+    }
 
-constexpr std::chrono::milliseconds longest_wait{200};
-
-} // namespace
-
-ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
-    : parts_(parts), answer_(std::move(answer)) {
-    value_.pid = pid;
-}
-
-bool ExplainJob::step(const OutOfTime& out_of_time) {
-    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
-        answer_(fail("the policies were reloaded meanwhile: ask again"));
+  private:
+    using Clock = std::chrono::steady_clock;
+    bool list(const OutOfTime& out_of_time) override {
+        if (is_overtaken()) return true;
+        if (!scan_ && !begin()) return give_up({"there is no such process", std::to_string(value_.pid), 0});
+        if (!is_considered_ && !consider(out_of_time)) return false;
+        if (!threads_) {
+            if (!scan_->step(out_of_time)) return false;
+            auto threads = scan_->take_threads();
+            if (!threads) return give_up(threads.error());
+            threads_ = std::move(*threads);
+        }
+        while (next_ < threads_->size()) {
+            explain(next_++);
+            if (out_of_time()) return false;
+        }
         return true;
     }
-    if (!scan_ && !begin()) {
-        answer_(fail("there is no such process", std::to_string(value_.pid)));
-        return true;
-    }
-    if (stage_ == Stage::consider && !consider(out_of_time)) return false;
-    if (stage_ == Stage::read) {
-        const auto done = read(out_of_time);
-        if (!done) answer_(std::unexpected(done.error()));
-        if (!done || !*done) return !done;
-    }
-    while (next_ < threads_.size()) {
-        explain(next_++);
-        if (out_of_time()) return false;
-    }
-    // What is left, and to send it all, is long enough for a slice of its own.
-    if (std::exchange(stage_, Stage::send) != Stage::send) return false;
-    answer_(status::finish(std::move(text_), value_));
-    return true;
-}
+    OwnedText finish() override { return status::finish(std::move(text_), value_); }
+    [[nodiscard]] bool begin();
+    [[nodiscard]] bool consider(const OutOfTime& out_of_time);
+    [[nodiscard]] bool await_answer();
+    void explain(std::size_t index);
+    [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
+                                                             const planner::ThreadPlan& plan) const;
 
-bool ExplainJob::begin() {
-    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    status::ProcessExplanation value_;
+    std::optional<inventory::ProcessScan> scan_;
+    std::optional<std::size_t> policy_;
+    std::optional<std::vector<inventory::Thread>> threads_;
+    std::size_t next_ = 0; ///< of `threads_`
+    bool is_considered_ = false;
+    Clock::time_point until_{}; ///< for so long, it waits for what the process itself must answer
+};
+
+bool Daemon::ExplainJob::begin() {
+    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, value_.pid, &daemon_.tasks_.sources());
     if (!scan || !*scan) return false;
     scan_ = std::move(**scan);
     until_ = Clock::now() + longest_wait;
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
-    if (const auto* known = parts_.tasks.table().find(value_.pid)) {
+    if (const auto* known = daemon_.tasks_.table().find(value_.pid)) {
         value_.nics = known->nics;
-        value_.nics_note = nic_note(basis_.world(), *known);
+        value_.nics_note = nic_note(*world_, *known);
     }
     text_.begin_list("threads");
     return true;
 }
 
 /// False: more of the process is to be read first.
-bool ExplainJob::consider(const OutOfTime& out_of_time) {
+bool Daemon::ExplainJob::consider(const OutOfTime& out_of_time) {
     const auto facts = scan_->shared_facts();
     static_cast<void>(facts->listen_ports());
     while (facts->is_unfinished()) {
         facts->go_on();
         if (facts->is_unfinished() && out_of_time()) return false;
     }
-    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
-    auto verdicts = basis_.world().matcher().explain(*facts, lineage);
+    const ProcessLineage lineage(daemon_.shared_.root, daemon_.tasks_.table(), world_->policies());
+    auto verdicts = world_->matcher().explain(*facts, lineage);
     if (facts->is_silent() && await_answer()) return false;
-    stage_ = Stage::read;
+    is_considered_ = true;
     for (auto& verdict : verdicts) {
-        const auto& policy = basis_.world().policy(verdict.policy);
+        const auto& policy = world_->policy(verdict.policy);
         if (verdict.matched) policy_ = verdict.policy;
         value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
-    if (policy_) value_.policy = basis_.world().policy(*policy_).name;
-    parts_.add_rest(scan_->id(), value_); // which depends on its policy
-    value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
-                      (policy_ && !parts_.tasks.match(*scan_));
+    if (policy_) value_.policy = world_->policy(*policy_).name;
+    daemon_.units_.explain(scan_->id(), value_);
+    daemon_.steering_.explain(scan_->id(), value_);
+    daemon_.bookkeeping_.local_reads().explain(scan_->id(), value_);
+    value_.released = serves_released_queue(*scan_, world_->placements(), daemon_.shared_.releases) ||
+                      (policy_ && !daemon_.tasks_.match(*scan_));
     return true;
 }
 
 /// On a busy machine the command line of a process comes later than the loop waits for it. True: the process
 /// is to be considered again.
-bool ExplainJob::await_answer() {
-    auto* lines = parts_.tasks.sources().command_lines();
+bool Daemon::ExplainJob::await_answer() {
+    auto* lines = daemon_.tasks_.sources().command_lines();
     if (lines == nullptr || Clock::now() >= until_) return false;
     constexpr timespec patience{0, 100'000};
     pollfd late{lines->fd(), POLLIN, 0}; // the loop takes the answer
     ::ppoll(&late, 1, &patience, nullptr);
-    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, value_.pid, &daemon_.tasks_.sources());
     if (!scan || !*scan || (*scan)->id() != scan_->id()) return false; // it has ended
     scan_ = std::move(**scan);
     return true;
 }
 
-Result<bool> ExplainJob::read(const OutOfTime& out_of_time) {
-    if (!scan_->step(out_of_time)) return false;
-    auto threads = scan_->take_threads();
-    if (!threads) return std::unexpected(threads.error());
-    threads_ = std::move(*threads);
-    stage_ = Stage::explain;
-    return true;
-}
-
 /// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.
-std::optional<policy::Position> ExplainJob::decided_by(std::size_t index,
-                                                       const planner::ThreadPlan& plan) const {
-    const auto& thread = threads_[index];
+std::optional<policy::Position> Daemon::ExplainJob::decided_by(std::size_t index,
+                                                               const planner::ThreadPlan& plan) const {
+    const auto& thread = (*threads_)[index];
     if (!policy_ || thread.is_immovable()) return std::nullopt;
-    const auto& policy = basis_.world().policy(*policy_);
+    const auto& policy = world_->policy(*policy_);
     // A lane or a group is the policy's even for a thread that a rule names.
     if (plan.target) {
         const auto rule = plan.target->distribution.rule;
         return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
     }
     const auto rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index),
-                                       parts_.tasks.placer().joined(thread.id));
+                                       daemon_.tasks_.placer().joined(thread.id));
     const bool is_the_rules =
         plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
     return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
 }
 
-void ExplainJob::explain(std::size_t index) {
-    auto& tasks = parts_.tasks;
-    const auto& thread = threads_[index];
+void Daemon::ExplainJob::explain(std::size_t index) {
+    auto& tasks = daemon_.tasks_;
+    const auto& thread = (*threads_)[index];
     const auto* known = tasks.table().find(value_.pid);
     if (known != nullptr && known->id != scan_->id()) known = nullptr;
     const CpuSet* cpuset = tasks.sources().cpuset(value_.pid);
@@ -747,22 +859,61 @@ void ExplainJob::explain(std::size_t index) {
     const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
     status::ThreadExplanation value{
         .thread = thread,
-        .plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
-                                    basis_.assignments())};
+        .plan =
+            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
     if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
     value.decided_by = decided_by(index, value.plan);
     if (policy_) {
-        const auto& policy = basis_.world().policy(*policy_);
+        const auto& policy = world_->policy(*policy_);
         const auto* joined = tasks.placer().joined(thread.id);
         value.rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index), joined);
         if (planner::is_in_force(policy, joined)) value.joined = *joined;
     }
     if (value.plan.kept_off && !value_.released) value_.kept_off = value.plan.kept_off;
-    if (value.plan.target) value.reason = planner::reason_of(basis_.world().placements(), *value.plan.target);
+    if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;
-    if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
+    if (const auto record = daemon_.shared_.journal().find(machine::TaskMask{thread.id, value_.pid, {}}))
         value.original = record->original;
     text_.add(value, value_);
+}
+
+void Daemon::status(OwnedAnswer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    work().add(std::make_unique<StatusJob>(*this, std::move(answer)));
+}
+
+void Daemon::plan(OwnedAnswer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    work().add(std::make_unique<PlanJob>(*this, std::move(answer)));
+}
+
+void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    std::vector<status::QueueStatus> found;
+    const auto* nic = shared_.current->machine().nic(subject);
+    for (const auto& target : shared_.current.placements().queues) {
+        const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+        const bool is_irq =
+            irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
+        if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
+    }
+    if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
+    if (auto note = interrupt_note(shared_.root, *shared_.current.world, subject)) {
+        if (!*note) return answer(std::unexpected(std::move(note->error())));
+        return answer(status::answer(subject, found, **note));
+    }
+    const auto tid = parse_number<int>(subject);
+    if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
+    const auto pid = inventory::read_process_id(shared_.root, *tid);
+    if (!pid) return answer(fail("there is no such process or thread", subject));
+    work().add(std::make_unique<ExplainJob>(*this, *pid, std::move(answer)));
+}
+
+Result<std::string> Daemon::history(const std::string& kind) {
+    // To find that there is nothing of a kind takes a look at everything, if it is none that is kept.
+    if (!kind.empty() && std::ranges::count(state::measurement_kinds, kind) == 0)
+        return fail("no such kind of measurement", kind);
+    return status::to_text(bookkeeping_.history(kind));
 }
 
 } // namespace affinityd::app

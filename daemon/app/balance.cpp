@@ -53,150 +53,6 @@ std::map<unsigned, double> interrupt_seconds(std::string_view stat, double ticks
     return seconds;
 }
 
-} // namespace
-
-/// Weighs all tasks under policy, so that the load of the machine is what they use and not how many they are:
-/// the share of a CPU for which a thread ran since it was last weighed, or would have run had it not waited;
-/// when it is weighed for the first time, since its birth, if that was long enough ago. What is not known
-/// is left as it was: one CPU at first; a thread that the policy leaves to somebody else counts nothing.
-class Weighing {
-  public:
-    using Clock = std::chrono::steady_clock;
-    /// `before`: when the last weighing began; no value: there was none. References must outlive it.
-    Weighing(const host::Root& root, TaskTable& tasks, planner::Assignments& assignments,
-             std::optional<Clock::time_point> before)
-        : root_(root), tasks_(tasks), assignments_(assignments), ticks_(host::ticks_since_boot()) {
-        if (before) since_ = Clock::now() - *before;
-        for (const auto& [pid, process] : tasks.processes())
-            pids_.push_back(pid);
-    }
-
-    bool step(const OutOfTime& out_of_time) {
-        while (!pids_.empty()) {
-            auto* process = tasks_.find(pids_.back());
-            if (process != nullptr && !weigh(*process, out_of_time)) return false;
-            sums_.reset();
-            pids_.pop_back();
-            if (out_of_time()) return false;
-        }
-        return true;
-    }
-
-  private:
-    /// The use of those threads of one process that have no slots of their own, by distribution; and its main
-    /// thread, which goes by the same name.
-    struct Sums {
-        TaskId process;
-        int next_tid = 0;
-        std::map<unsigned, std::optional<Weight>> weights;
-    };
-
-    /// True: all its threads were weighed.
-    bool weigh(KnownProcess& process, const OutOfTime& out_of_time) {
-        if (!sums_ || sums_->process != process.id) sums_ = Sums{.process = process.id};
-        while (auto* thread = process.threads.next(sums_->next_tid)) {
-            sums_->next_tid = thread->id.tid + 1;
-            if (!thread->seat.table) continue;
-            const unsigned table = *thread->seat.table;
-            auto weight = weight_of(*thread, process.id.tid);
-            // Its slot is free for others to use. What it does elsewhere counts as little as any foreign
-            // task's.
-            if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
-            if (thread->seat.is_own && thread->id != process.id) {
-                if (weight) assignments_.weigh(table, thread->id, *weight);
-                assignments_.leave_others(thread->id, std::span(&table, 1));
-            } else { // the process may have slots of several distributions
-                auto& sum = sums_->weights[table];
-                if (weight) sum = sum.value_or(0) + *weight;
-            }
-            if (out_of_time()) return false;
-        }
-        std::vector<unsigned> tables;
-        for (const auto& [table, weight] : sums_->weights) {
-            if (weight) assignments_.weigh(table, process.id, *weight);
-            tables.push_back(table);
-        }
-        assignments_.leave_others(process.id, tables);
-        return true;
-    }
-
-    std::optional<Weight> weight_of(KnownThread& thread, int pid) const {
-        const auto now = inventory::read_sched_time(root_, pid, thread.id.tid);
-        const auto before = std::exchange(thread.seat.used, now);
-        if (!now) return std::nullopt;
-        if (before && since_ && now->run_ns >= before->run_ns && now->wait_ns >= before->wait_ns)
-            return share({now->run_ns - before->run_ns, now->wait_ns - before->wait_ns}, *since_);
-        if (ticks_ <= thread.id.start_time) return std::nullopt;
-        const auto age = std::chrono::duration<double>(static_cast<double>(ticks_ - thread.id.start_time) /
-                                                       static_cast<double>(host::ticks_a_second()));
-        if (age < old_enough) return std::nullopt;
-        return share(*now, std::chrono::duration_cast<nanoseconds>(age));
-    }
-
-    const host::Root& root_;
-    TaskTable& tasks_;
-    planner::Assignments& assignments_;
-    std::optional<nanoseconds> since_; ///< the last weighing
-    std::uint64_t ticks_ = 0;          ///< since boot, now
-    std::vector<int> pids_;
-    std::optional<Sums> sums_;
-};
-
-Balancer::Balancer(Parts parts) : parts_(std::move(parts)) {}
-Balancer::~Balancer() = default;
-
-bool Balancer::step(const OutOfTime& out_of_time) {
-    if (!weighing_) {
-        constexpr std::chrono::seconds usual{60};
-        const auto now = Clock::now();
-        if (begun_ && now - *begun_ < (parts_.interval.count() > 0 ? parts_.interval : usual)) return true;
-        weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments,
-                                               std::exchange(begun_, now));
-    }
-    if (!weighing_->step(out_of_time)) return false;
-    weighing_.reset();
-    weigh_interrupts();
-    look();
-    return true;
-}
-
-/// By the time that their CPUs spend in them, so that the queues of a quiet interface push nobody off a core.
-void Balancer::weigh_interrupts() {
-    constexpr double long_enough = 1; // seconds, for what is counted in hundredths
-    if (!parts_.current->has_interrupts()) return;
-    const auto stat = parts_.root.proc().read("stat");
-    if (!stat || !*stat) return;
-    const auto now = Clock::now();
-    auto seconds = interrupt_seconds(**stat, static_cast<double>(host::ticks_a_second()));
-    const auto before = std::exchange(interrupt_seconds_, std::move(seconds));
-    const auto since = std::exchange(interrupts_at_, now);
-    const double time = since ? std::chrono::duration<double>(now - *since).count() : 0;
-    if (time < long_enough) return;
-    std::map<unsigned, Weight> weights;
-    for (const auto& [cpu, spent] : interrupt_seconds_)
-        if (const auto found = before.find(cpu); found != before.end() && spent >= found->second)
-            weights[cpu] = static_cast<Weight>(std::min((spent - found->second) / time, 1.0) *
-                                               static_cast<double>(one_cpu));
-    parts_.current->weigh_interrupts(weights);
-}
-
-void Balancer::look() {
-    const auto& placements = parts_.current.placements();
-    parts_.assignments.use(placements.load);
-    const auto found = planner::crowdings(placements, parts_.assignments, parts_.tell.is_settled);
-    crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
-    const auto moves = balance_.look(found);
-    if (parts_.interval.count() == 0 || moves.empty()) return;
-    for (const auto& move : moves) {
-        parts_.assignments.move(move.task, move.table, move.from, move.to);
-        parts_.log.info("changes place: " + planner::to_string(move), "tasks of crowded cores moved");
-    }
-    crowding_.reset();
-    parts_.tell.has_moved();
-}
-
-namespace {
-
 constexpr std::chrono::seconds longest{2};
 constexpr std::chrono::microseconds patience{100};
 
@@ -227,14 +83,129 @@ std::optional<machine::KnownLatencies> newest(const host::Root& root, const std:
 
 } // namespace
 
-void LatencySource::begin(const World& world, const std::string& state_dir) {
-    until_ = std::chrono::steady_clock::now() + longest;
-    if (reading_.valid() || state_dir.empty() || !world.placements().measured) return;
-    const host::BlockedSignals blocked; // they are the loop's
-    reading_ = std::async(std::launch::async, [this, state_dir, topology = world.machine().topology,
-                                               known = world.machine().latencies] {
-        return newest(root_, state_dir, topology, known);
+bool Balancer::step(const OutOfTime& out_of_time) {
+    if (!weighing_) {
+        constexpr std::chrono::seconds usual{60};
+        const auto interval = shared_.settings.redeal_interval;
+        const auto now = Clock::now();
+        if (begun_ && now - *begun_ < (interval.count() > 0 ? interval : usual)) return true;
+        begin(now);
+    }
+    auto& pids = weighing_->pids;
+    while (!pids.empty()) {
+        auto* process = tasks_.table().find(pids.back());
+        if (process != nullptr && !weigh(*process, out_of_time)) return false;
+        weighing_->sums.reset();
+        pids.pop_back();
+        if (out_of_time()) return false;
+    }
+    weighing_.reset();
+    weigh_interrupts();
+    relieve();
+    return true;
+}
+
+void Balancer::begin(Clock::time_point now) {
+    weighing_.emplace();
+    if (begun_) weighing_->since = now - *begun_;
+    begun_ = now;
+    weighing_->ticks = host::ticks_since_boot();
+    for (const auto& [pid, process] : tasks_.table().processes())
+        weighing_->pids.push_back(pid);
+}
+
+/// True: all its threads were weighed.
+bool Balancer::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
+    auto& assignments = tasks_.placer().assignments();
+    auto& sums = weighing_->sums;
+    if (!sums || sums->process != process.id) sums = Sums{.process = process.id};
+    while (auto* thread = process.threads.next(sums->next_tid)) {
+        sums->next_tid = thread->id.tid + 1;
+        if (!thread->seat.table) continue;
+        const unsigned table = *thread->seat.table;
+        auto weight = weight_of(*thread, process.id.tid);
+        // Its slot is free for others to use. It counts as little elsewhere as any foreign task.
+        if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
+        if (thread->seat.is_own && thread->id != process.id) {
+            if (weight) assignments.weigh(table, thread->id, *weight);
+            assignments.leave_others(thread->id, std::span(&table, 1));
+        } else { // the process may have slots of several distributions
+            auto& sum = sums->weights[table];
+            if (weight) sum = sum.value_or(0) + *weight;
+        }
+        if (out_of_time()) return false;
+    }
+    std::vector<unsigned> tables;
+    for (const auto& [table, weight] : sums->weights) {
+        if (weight) assignments.weigh(table, process.id, *weight);
+        tables.push_back(table);
+    }
+    assignments.leave_others(process.id, tables);
+    return true;
+}
+
+std::optional<Weight> Balancer::weight_of(KnownThread& thread, int pid) const {
+    const auto& [since, ticks, pids, sums] = *weighing_;
+    const auto now = inventory::read_sched_time(shared_.root, pid, thread.id.tid);
+    const auto before = std::exchange(thread.seat.used, now);
+    if (!now) return std::nullopt;
+    if (before && since && now->run_ns >= before->run_ns && now->wait_ns >= before->wait_ns)
+        return share({now->run_ns - before->run_ns, now->wait_ns - before->wait_ns}, *since);
+    if (ticks <= thread.id.start_time) return std::nullopt;
+    const auto age = std::chrono::duration<double>(static_cast<double>(ticks - thread.id.start_time) /
+                                                   static_cast<double>(host::ticks_a_second()));
+    if (age < old_enough) return std::nullopt;
+    return share(*now, std::chrono::duration_cast<nanoseconds>(age));
+}
+
+/// By the time that their CPUs spend in them, so that the queues of a quiet interface push no task off a
+/// core.
+void Balancer::weigh_interrupts() {
+    constexpr double long_enough = 1; // seconds, for counts in hundredths
+    if (!shared_.current->has_interrupts()) return;
+    const auto stat = shared_.root.proc().read("stat");
+    if (!stat || !*stat) return;
+    const auto now = Clock::now();
+    auto seconds = interrupt_seconds(**stat, static_cast<double>(host::ticks_a_second()));
+    const auto before = std::exchange(interrupt_seconds_, std::move(seconds));
+    const auto since = std::exchange(interrupts_at_, now);
+    const double time = since ? std::chrono::duration<double>(now - *since).count() : 0;
+    if (time < long_enough) return;
+    std::map<unsigned, Weight> weights;
+    for (const auto& [cpu, spent] : interrupt_seconds_)
+        if (const auto found = before.find(cpu); found != before.end() && spent >= found->second)
+            weights[cpu] = static_cast<Weight>(std::min((spent - found->second) / time, 1.0) *
+                                               static_cast<double>(one_cpu));
+    shared_.current->weigh_interrupts(weights);
+}
+
+void Balancer::relieve() {
+    auto& assignments = tasks_.placer().assignments();
+    const auto& placements = shared_.current.placements();
+    assignments.use(placements.load);
+    const auto found = planner::crowdings(placements, assignments, [this](const TaskId& task) {
+        return steering_.is_settled(task) || joins_.serves(task);
     });
+    crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
+    const auto moves = balance_.look(found);
+    if (shared_.settings.redeal_interval.count() == 0 || moves.empty()) return;
+    for (const auto& move : moves) {
+        assignments.move(move.task, move.table, move.from, move.to);
+        shared_.log.info("changes place: " + planner::to_string(move), "tasks of crowded cores moved");
+    }
+    crowding_.reset();
+    shared_.want_pass();
+}
+
+void LatencySource::begin(const Shared& shared) {
+    until_ = std::chrono::steady_clock::now() + longest;
+    const auto& state_dir = shared.settings.state_dir;
+    if (reading_.valid() || state_dir.empty() || !shared.current.placements().measured) return;
+    const host::BlockedSignals blocked; // they are the loop's
+    const auto& machine = shared.current->machine();
+    reading_ = std::async(std::launch::async,
+                          [&root = shared.root, state_dir, topology = machine.topology,
+                           known = machine.latencies] { return newest(root, state_dir, topology, known); });
 }
 
 bool LatencySource::step(World& world, const OutOfTime& out_of_time) {

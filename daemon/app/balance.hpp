@@ -1,58 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/joins.hpp"
 #include "app/load.hpp"
-#include "app/log.hpp"
-#include "app/task_table.hpp"
-#include "app/work.hpp"
-#include "host/root.hpp"
+#include "app/steering.hpp"
+#include "app/tasks.hpp"
 #include "planner/balance.hpp"
 
 #include <chrono>
-#include <functional>
 #include <future>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <vector>
 
 namespace affinityd::app {
 
-class Weighing;
-
-/// The stage of a pass that weighs tasks and interrupts, and relieves crowded cores: not more often than the
-/// interval says, however many passes there are.
+/// The stage of a pass that weighs tasks and interrupts, and relieves crowded cores: not more often than
+/// `redeal:` says, however many passes there are. With `redeal: 0` no task is moved, and all are weighed once
+/// a minute.
+///
+/// The load of the machine is what tasks use, and not how many they are: the share of a CPU for which a
+/// thread ran since it was last weighed, or would have run had it not waited; when it is weighed for the
+/// first time, since its birth, if that was long enough ago. What is not known is left as it was: one CPU at
+/// first; a thread that the policy leaves to another program counts nothing.
 class Balancer {
   public:
-    struct Parts {
-        const host::Root& root;
-        const Current& current;
-        TaskTable& tasks;
-        planner::Assignments& assignments;
-        std::chrono::seconds interval; ///< 0: no task is moved, all are weighed once a minute
-        struct {
-            std::function<void()> has_moved; ///< tasks have other slots: another pass is to move them
-            std::function<bool(const TaskId&)> is_settled; ///< it is not to be moved for a better balance
-        } tell;
-        Log& log;
-    };
-    explicit Balancer(Parts parts);
-    ~Balancer();
+    /// References must outlive it.
+    Balancer(Shared& shared, Tasks& tasks, const Steering& steering, const Joins& joins)
+        : shared_(shared), tasks_(tasks), steering_(steering), joins_(joins) {}
 
     /// True: it is done, or not due.
     bool step(const OutOfTime& out_of_time);
-    void use_interval(std::chrono::seconds interval) { parts_.interval = interval; }
     /// The worst at the last look that was left as it is; no value: there was none.
     [[nodiscard]] const std::optional<planner::Crowding>& crowding() const { return crowding_; }
 
   private:
     using Clock = std::chrono::steady_clock;
+    /// The use of those threads of one process that have no slots of their own, by distribution; and its main
+    /// thread, which goes by the same name.
+    struct Sums {
+        TaskId process;
+        int next_tid = 0;
+        std::map<unsigned, std::optional<planner::Weight>> weights;
+    };
+    /// A weighing that is under way.
+    struct Weighing {
+        std::optional<std::chrono::nanoseconds> since; ///< the last one; no value: there was none
+        std::uint64_t ticks = 0;                       ///< since boot, now
+        std::vector<int> pids;                         ///< of processes that are still to be weighed
+        std::optional<Sums> sums{};
+    };
+    void begin(Clock::time_point now);
+    [[nodiscard]] bool weigh(KnownProcess& process, const OutOfTime& out_of_time);
+    [[nodiscard]] std::optional<planner::Weight> weight_of(KnownThread& thread, int pid) const;
     void weigh_interrupts();
-    void look();
+    void relieve();
 
-    Parts parts_;
+    Shared& shared_;
+    Tasks& tasks_;
+    const Steering& steering_;
+    const Joins& joins_;
     std::optional<Clock::time_point> begun_; ///< the last time
-    std::unique_ptr<Weighing> weighing_;
+    std::optional<Weighing> weighing_;
     std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`
     std::optional<Clock::time_point> interrupts_at_;
     planner::Balance balance_;
@@ -63,16 +73,13 @@ class Balancer {
 /// of each pass, on a thread of its own, since a matrix is long. What is there counts from that pass on.
 class LatencySource {
   public:
-    explicit LatencySource(const host::Root& root) : root_(root) {}
-
-    /// Begins to look into the history of `state_dir` ("": there is none), if some policy asks.
-    void begin(const World& world, const std::string& state_dir);
+    /// Begins to look into the history, if some policy asks. `shared` must outlive it.
+    void begin(const Shared& shared);
     /// True: it has looked, and `world` has what it found; or that takes too long, and the next pass has it.
     [[nodiscard]] bool step(World& world, const OutOfTime& out_of_time);
 
   private:
     using Found = std::optional<machine::KnownLatencies>; ///< no value: nothing has changed
-    const host::Root& root_;
     std::future<Found> reading_;
     std::chrono::steady_clock::time_point until_;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of a pass, what it begins and ends with, and the answers to those who wait for it.
 #include "app/pass.hpp"
 
-#include "app/log.hpp"
+#include "app/answers.hpp"
+#include "app/daemon.hpp"
 #include "machine/reader.hpp"
 
 #include <algorithm>
@@ -17,141 +19,237 @@ namespace affinityd::app {
 
 namespace {
 
-/// A reading that is under way, on top of the world that it began with.
-struct Reading {
-    std::shared_ptr<World> world;
-    machine::MachineReader reader;
-};
+constexpr unsigned most_told_a_minute = 30; ///< shown a minute: as many as Log shows of a kind
+constexpr const char* reloaded = "the policies were reloaded meanwhile";
+constexpr const char* reloaded_and_passed =
+    "the policies were reloaded meanwhile: this is what the pass after that did";
 
 void complain(Log& log, const Error& error) {
     log.error("the machine could not be read again, going on with what is known: " + error.to_string(),
               "machine not read");
 }
 
-} // namespace
-
-Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted, Log& log) {
-    return [&root, &current, &wanted, &log,
-            reading = std::shared_ptr<Reading>()](const OutOfTime& out_of_time) mutable {
-        if (!reading && !std::exchange(wanted, false)) return true;
-        if (!reading) {
-            reading = std::make_shared<Reading>(
-                Reading{current.world, machine::MachineReader(root, &current->machine())});
-            current.reread.clear();
-        }
-        auto done = reading->reader.step(out_of_time);
-        for (; done && !*done; done = reading->reader.step(out_of_time))
-            if (out_of_time()) return false;
-        if (!done) {
-            complain(log, done.error());
-            wanted = true;                            // the next pass tries again
-        } else if (reading->world == current.world) { // else a reload read the machine by itself
-            auto machine = reading->reader.take();
-            machine::keep_younger(current->machine(), current.reread, machine);
+/// Reads one interface again, in steps.
+Sequence::Stage reread_nic(Shared& shared, const std::string& nic) {
+    return
+        [&shared, nic, reader = std::shared_ptr<machine::InterfaceReader>()](const OutOfTime& out) mutable {
+            auto& current = shared.current;
+            if (!reader)
+                reader = std::make_shared<machine::InterfaceReader>(shared.root, nic, current->machine());
+            const auto done = reader->step(out);
+            if (done && !*done) return false;
+            if (!done) {
+                complain(shared.log, done.error());
+                return true;
+            }
+            machine::Machine machine = current->machine();
+            reader->put_into(machine);
             current->update(std::move(machine));
-        }
-        return true;
-    };
-}
-
-Sequence::Stage reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log) {
-    return [&root, &current, &log, nic,
-            reader = std::shared_ptr<machine::InterfaceReader>()](const OutOfTime& out_of_time) mutable {
-        if (!reader) reader = std::make_shared<machine::InterfaceReader>(root, nic, current->machine());
-        const auto done = reader->step(out_of_time);
-        if (done && !*done) return false;
-        if (!done) {
-            complain(log, done.error());
+            current.reread.insert(nic);
             return true;
-        }
-        machine::Machine machine = current->machine();
-        reader->put_into(machine);
-        current->update(std::move(machine));
-        current.reread.insert(nic);
-        return true;
-    };
+        };
 }
-
-Sequence::Stage await_listeners(inventory::FactSources& sources) {
-    return [&sources, until = std::optional<std::chrono::steady_clock::time_point>()](
-               const OutOfTime& out_of_time) mutable {
-        constexpr std::chrono::milliseconds longest{300};
-        constexpr std::chrono::microseconds patience{100};
-        auto* list = sources.listeners();
-        if (!until) until = std::chrono::steady_clock::now() + longest;
-        while (list != nullptr && list->is_awaited(patience) && std::chrono::steady_clock::now() < *until)
-            if (out_of_time()) return false;
-        return true;
-    };
-}
-
-Sequence::Stage learn_latencies(LatencySource& source, const Current& current, const std::string& state_dir) {
-    return [&source, &current, &state_dir, is_begun = false](const OutOfTime& out_of_time) mutable {
-        if (!std::exchange(is_begun, true)) source.begin(*current.world, state_dir);
-        return source.step(*current.world, out_of_time);
-    };
-}
-
-Sequence::Stage look_after_journal(state::Journal& journal, Log& log) {
-    return [&journal, &log](const OutOfTime& out_of_time) {
-        const auto known = journal.faults();
-        const bool is_done = journal.look_after_file(out_of_time);
-        for (const auto& fault : journal.faults())
-            if (std::ranges::find(known, fault.message, &Error::message) == known.end())
-                log.error("the undo journal: " + fault.to_string());
-        return is_done;
-    };
-}
-
-Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Steering& steering,
-                                std::function<void()> changed) {
-    return [&bookkeeping, &steering, changed = std::move(changed),
-            is_begun = false](const OutOfTime& out_of_time) mutable {
-        if (!std::exchange(is_begun, true))
-            bookkeeping.begin_usage(
-                [&](const KnownProcess& process) { return steering.takes_none(process); });
-        bool has_changed = false;
-        if (!bookkeeping.step_usage(out_of_time, has_changed)) return false;
-        if (has_changed) changed();
-        return true;
-    };
-}
-
-namespace {
-
-constexpr unsigned most_told_a_minute = 30; ///< shown a minute: as many as Log shows of a kind
-constexpr const char* reloaded = "the policies were reloaded meanwhile";
-constexpr const char* reloaded_and_passed =
-    "the policies were reloaded meanwhile: this is what the pass after that did";
 
 } // namespace
 
-/// Says when the pass works and when it is over.
-class PassAnswers::Watched final : public Job {
+/// One pass: everything once, in this order.
+class Daemon::Pass final : public Job {
   public:
-    Watched(PassAnswers& answers, std::unique_ptr<Job> pass) : answers_(answers), pass_(std::move(pass)) {}
+    explicit Pass(Daemon& daemon);
     bool step(const OutOfTime& out_of_time) override {
-        answers_.placed_.use(true);
-        const bool is_over = pass_->step(out_of_time);
-        answers_.placed_.use(false);
-        if (is_over) answers_.finish();
+        daemon_.answers_.placed().use(true);
+        const bool is_over = stages_.step(out_of_time);
+        daemon_.answers_.placed().use(false);
+        if (is_over) daemon_.answers_.finish(daemon_.units_.awaits_systemd());
         return is_over;
     }
 
   private:
-    PassAnswers& answers_;
-    std::unique_ptr<Job> pass_;
+    /// A reading that is under way, on top of the world that it began with.
+    struct Reading {
+        std::shared_ptr<World> world;
+        machine::MachineReader reader;
+    };
+    void begin_tasks();
+    void end_queues();
+    void end();
+    [[nodiscard]] bool reread_machine(const OutOfTime& out_of_time);
+    [[nodiscard]] bool await_listeners(const OutOfTime& out_of_time);
+    [[nodiscard]] bool learn_usage(const OutOfTime& out_of_time);
+    [[nodiscard]] bool look_after_journal(const OutOfTime& out_of_time);
+
+    Daemon& daemon_;
+    Sequence stages_;
+    std::optional<Reading> reading_;
+    std::optional<std::chrono::steady_clock::time_point> listeners_until_;
 };
 
-std::unique_ptr<Job> PassAnswers::watch(std::unique_ptr<Job> pass) {
+Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
+    auto& d = daemon_;
+    const auto all_queues = [&d] { return std::make_unique<QueueRound>(d.queues_); };
+    const bool are_queues_first = d.machine_changed_ && d.work().passes() > 0;
+    stages_.until([&d](const auto& out) { return d.loading_.keep(out); })
+        .until([this](const auto& out) { return reread_machine(out); })
+        .then([&d] {
+            d.shared_.current->releases_changed();
+            d.shared_.current->use_steering(d.steering_.can_steer());
+            d.latencies_.begin(d.shared_);
+        })
+        .until([&d](const auto& out) { return d.latencies_.step(*d.shared_.current.world, out); });
+    if (are_queues_first) stages_.then_do(all_queues);
+    stages_.then([this] { begin_tasks(); })
+        .until([this](const auto& out) { return await_listeners(out); })
+        .then_do([&d] {
+            const TaskRound::Listeners listeners{[&d](const auto& process) {
+                                                     if (!process.is_kernel())
+                                                         d.writers_.see(process.id().tid, process.comm());
+                                                 },
+                                                 [&d](const auto& process) { d.bookkeeping_.see(process); }};
+            return std::make_unique<TaskRound>(d.shared_.root, d.tasks_, listeners, d.shared_.log);
+        })
+        .until([&d](const auto& out) { return d.tasks_.end_pass(out); })
+        .until([&d](const auto& out) { return d.joins_.tidy(out); })
+        .then([&d] {
+            d.undo_.end_tasks();
+            d.bookkeeping_.begin_usage([&d](const auto& process) { return d.steering_.takes_none(process); });
+        })
+        .until([this](const auto& out) { return learn_usage(out); })
+        .until([&d](const auto& out) { return d.balancer_.step(out); })
+        .then([&d] { d.end_pass_of_writers(); })
+        .then_do(all_queues)
+        .then([this] { end_queues(); })
+        .until([&d](const auto& out) { return d.bookkeeping_.local_reads().step(out); })
+        .then([&d] { d.steering_.end_pass(); })
+        .until([&d](const auto& out) { return d.units_.step(out); })
+        .until([&d](const auto& out) { return d.bookkeeping_.step_costs(out); })
+        .until([this](const auto& out) { return look_after_journal(out); })
+        .then([this] { end(); });
+}
+
+/// Reads the hardware again if it has changed; if that fails, the next pass tries again. What events bring in
+/// meanwhile is younger, and stays.
+bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
+    auto& current = daemon_.shared_.current;
+    if (!reading_) {
+        if (!std::exchange(daemon_.machine_changed_, false)) return true;
+        reading_.emplace(current.world, machine::MachineReader(daemon_.shared_.root, &current->machine()));
+        current.reread.clear();
+    }
+    auto done = reading_->reader.step(out_of_time);
+    for (; done && !*done; done = reading_->reader.step(out_of_time))
+        if (out_of_time()) return false;
+    if (!done) {
+        complain(daemon_.shared_.log, done.error());
+        daemon_.machine_changed_ = true;
+    } else if (reading_->world == current.world) { // else a reload read the machine by itself
+        auto machine = reading_->reader.take();
+        machine::keep_younger(current->machine(), current.reread, machine);
+        current->update(std::move(machine));
+    }
+    return true;
+}
+
+void Daemon::Pass::begin_tasks() {
+    daemon_.changes_.begin_pass();
+    daemon_.undo_.begin_pass();
+    log_silent(daemon_.tasks_.sources().command_lines(), daemon_.shared_.log);
+    daemon_.tasks_.begin_pass();
+    daemon_.bookkeeping_.begin_pass();
+    daemon_.writers_.begin_pass();
+}
+
+/// Waits for the first list of listeners on the ports that policies ask for, for a bounded time: a process
+/// that is matched before that is looked at again.
+bool Daemon::Pass::await_listeners(const OutOfTime& out_of_time) {
+    constexpr std::chrono::milliseconds longest{300};
+    constexpr std::chrono::microseconds patience{100};
+    using Clock = std::chrono::steady_clock;
+    auto* list = daemon_.tasks_.sources().listeners();
+    if (!listeners_until_) listeners_until_ = Clock::now() + longest;
+    while (list != nullptr && list->is_awaited(patience) && Clock::now() < *listeners_until_)
+        if (out_of_time()) return false;
+    return true;
+}
+
+/// Learns which interface serves which process. If lanes are given out anew, tasks move with them in the next
+/// pass.
+bool Daemon::Pass::learn_usage(const OutOfTime& out_of_time) {
+    bool has_changed = false;
+    if (!daemon_.bookkeeping_.step_usage(out_of_time, has_changed)) return false;
+    if (has_changed) daemon_.shared_.want_pass();
+    return true;
+}
+
+void Daemon::Pass::end_queues() {
+    daemon_.undo_.end_pass();
+    daemon_.followers_.memory().take_moved();
+    daemon_.units_.begin_pass();
+    daemon_.bookkeeping_.begin_costs();
+}
+
+/// Writes the undo journal anew if it was removed or cut, and logs what is newly wrong with it.
+bool Daemon::Pass::look_after_journal(const OutOfTime& out_of_time) {
+    auto& journal = daemon_.shared_.journal();
+    const auto known = journal.faults();
+    const bool is_done = journal.look_after_file(out_of_time);
+    for (const auto& fault : journal.faults())
+        if (std::ranges::find(known, fault.message, &Error::message) == known.end())
+            daemon_.shared_.log.error("the undo journal: " + fault.to_string());
+    return is_done;
+}
+
+void Daemon::Pass::end() {
+    daemon_.tasks_.placer().keep_slots();
+    daemon_.changes_.end_pass();
+    daemon_.shared_.log.tell_held_back();
+    daemon_.last_pass_ = std::chrono::system_clock::now();
+    static_cast<void>(daemon_.problems()); // new ones began now at the latest
+}
+
+void Daemon::begin_pass(bool machine_changed) {
+    if (!shared_.current.world || is_stopping_) return;
+    machine_changed_ |= machine_changed;
+    // A running pass always ends, whoever asks for the next.
+    if (work().passing()) return shared_.want_pass();
+    tasks_.events().begin_pass();
+    answers_.begin();
+    work().begin_pass(std::make_unique<Pass>(*this));
+}
+
+/// True if a policy wants something of the interface, which may have got this name just now. Containers'
+/// interfaces come and go all the time, and say nothing of its interrupts.
+bool Daemon::has_targets(const std::string& nic) const {
+    const auto index = shared_.root.sys().number("class/net/" + nic + "/ifindex");
+    const auto& machine = shared_.current->machine();
+    return std::ranges::any_of(shared_.current.placements().queues, [&](const planner::QueueTarget& target) {
+        const auto* known = machine.nic(target.nic);
+        return target.nic == nic || (known != nullptr && index && known->ifindex == *index);
+    });
+}
+
+void Daemon::link_changed(const std::string& nic) {
+    if (is_stopping_) return;
+    if (nic.empty() || has_targets(nic)) changes_.expect_of_queues();
+    // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
+    // at once (a host full of containers starts) are left to it altogether.
+    machine_changed_ = true;
+    if (!nic.empty() && !work().is_urgent_full()) {
+        auto round = std::make_unique<Sequence>();
+        round->until(reread_nic(shared_, nic));
+        round->then_do([this, nic] { return std::make_unique<QueueRound>(queues_, nic); });
+        work().add_urgent(std::move(round));
+    }
+    shared_.want_pass();
+}
+
+void PassAnswers::begin() {
     if (!late_.empty())
         answer(std::exchange(late_, {}), "systemd has not answered for all units: see affinityctl status");
     placed_.begin_pass();
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(joined_));
-    return std::make_unique<Watched>(*this, std::move(pass));
 }
 
-void PassAnswers::finish() {
+void PassAnswers::finish(bool awaits_systemd) {
     tell_news();
     std::vector<Waiting> to;
     for (auto& one : std::exchange(joined_, {})) {
@@ -159,21 +257,21 @@ void PassAnswers::finish() {
         next.push_back(std::move(one));
     }
     if (to.empty()) return;
-    if (parts_.is_busy())
+    if (awaits_systemd)
         late_ = std::move(to);
     else
         answer(std::move(to), {});
 }
 
-void PassAnswers::unit_answered(const std::string& unit, const std::string& policy,
-                                const FenceResult& result) {
+void PassAnswers::unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result,
+                                bool is_last) {
     if (!policy.empty()) placed_.answered(unit, policy, result);
-    if (!late_.empty() && !parts_.is_busy()) answer(std::exchange(late_, {}), {});
+    if (!late_.empty() && is_last) answer(std::exchange(late_, {}), {});
 }
 
 void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
     status::Changes changes{.headline = {},
-                            .is_dry_run = !parts_.acts,
+                            .is_dry_run = !shared_.acts(),
                             .policies = placed_.changes(),
                             .if_none = "nothing is under policy: there was nothing to place",
                             .note = {}};
@@ -181,7 +279,7 @@ void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
         changes.headline = one.headline;
         changes.note = note;
         for (const std::string& other :
-             {one.note, std::string(parts_.acts ? "" : "this is a dry run: nothing was changed")})
+             {one.note, std::string(shared_.acts() ? "" : "this is a dry run: nothing was changed")})
             if (!other.empty()) changes.note += (changes.note.empty() ? "" : "\n") + other;
         if (one.fault.empty())
             one.answer(status::to_text(changes));
@@ -210,11 +308,11 @@ void PassAnswers::give_up(const std::string& why) {
 
 void PassAnswers::tell_news() {
     const auto all = placed_.take_news();
-    if (!parts_.acts) return; // to a dry run, everything is new in each pass
+    if (!shared_.acts()) return; // to a dry run, everything is new in each pass
     for (const auto& news : all)
-        parts_.log.tell(placed_message,
-                        fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
-                        {"placements", 0, most_told_a_minute});
+        shared_.log.tell(placed_message,
+                         fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
+                         {"placements", 0, most_told_a_minute});
 }
 
 } // namespace affinityd::app

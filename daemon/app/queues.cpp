@@ -48,9 +48,9 @@ std::vector<std::string> names_under(const machine::Machine& machine, const std:
 } // namespace
 
 std::optional<Setting> Queues::read(const Subject& subject) {
-    const auto present = parts_.enforcer.present(subject);
+    const auto present = shared_.enforcer.present(subject);
     if (!present) {
-        parts_.log.warn(present.error().to_string(), "queue not read");
+        shared_.log.warn(present.error().to_string(), "queue not read");
         present_.erase(subject); // nothing is known of it until the next look
         return std::nullopt;
     }
@@ -62,13 +62,13 @@ std::optional<Setting> Queues::read(const Subject& subject) {
 }
 
 const QueueTarget& Queues::decider(const QueueTarget& target) const {
-    return planner::decider(parts_.current.placements(), target,
-                            [this](std::string_view policy) { return parts_.releases.policy(policy); });
+    return planner::decider(shared_.current.placements(), target,
+                            [this](std::string_view policy) { return shared_.releases.policy(policy); });
 }
 
 /// False: its policy was released, or another target of the same line decides.
 bool Queues::is_wanted(const QueueTarget& target) const {
-    return !parts_.releases.policy(target.policy) && decider(target).rank == target.rank;
+    return !shared_.releases.policy(target.policy) && decider(target).rank == target.rank;
 }
 
 std::optional<Action> Queues::plan(const QueueTarget& target) {
@@ -78,19 +78,19 @@ std::optional<Action> Queues::plan(const QueueTarget& target) {
 }
 
 std::optional<Action> Queues::plan(const QueueTarget& target, const Setting& present) {
-    return planner::plan_queue(
-        {parts_.current.placements(), none_, parts_.executor.journal(), &parts_.executor}, target, present);
+    return planner::plan_queue({shared_.current.placements(), none_, shared_.journal(), &shared_.executor},
+                               target, present);
 }
 
 void Queues::apply(const Action& action) {
-    const auto& world = *parts_.current.world;
+    const auto& world = *shared_.current.world;
     const auto carried =
-        parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
+        shared_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
-    log_notices(parts_.log, carried->notices);
-    parts_.placed.carried(action, carried->applied);
-    if (!enforcer::took_effect(carried->applied.outcome) || !parts_.enforcer.acts()) return;
-    log_change(parts_.log, action);
+    log_notices(shared_.log, carried->notices);
+    placed_.carried(action, carried->applied);
+    if (!enforcer::took_effect(carried->applied.outcome) || !shared_.enforcer.acts()) return;
+    log_change(shared_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
 
@@ -98,31 +98,31 @@ void Queues::put_right(const QueueTarget& target) {
     if (!is_wanted(target)) return;
     const auto present = read(target.subject);
     if (!present) return;
-    const auto& topology = parts_.current->machine().topology;
-    parts_.undo.take_up(target.subject, *present, target.policy, topology.online);
+    const auto& topology = shared_.current->machine().topology;
+    undo_.take_up(target.subject, *present, target.policy, topology.online);
     if (const auto action = plan(target, *present)) return apply(*action);
-    if (const auto record = parts_.executor.journal().find(target.subject);
+    if (const auto record = shared_.journal().find(target.subject);
         record && !planner::is_as_given(*record, *present, topology.online) &&
         planner::was_widened(target.subject, *record, *present, topology.online))
-        parts_.undo.follow_kernel(target.subject, *present, target.policy);
+        undo_.follow_kernel(target.subject, *present, target.policy);
     count_unchanged(target, *present);
-    if (parts_.undo.searching() && *present == target.wanted)
-        parts_.undo.assume_ours(target.subject, *present, target.policy, topology);
+    if (undo_.searching() && *present == target.wanted)
+        undo_.assume_ours(target.subject, *present, target.policy, topology);
 }
 
 void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
     const bool is_put_off =
-        present != target.wanted && parts_.executor.is_put_off({target.subject, present, target.wanted,
-                                                                target.policy, target.reason, false});
+        present != target.wanted && shared_.executor.is_put_off({target.subject, present, target.wanted,
+                                                                 target.policy, target.reason, false});
     if (is_put_off)
-        parts_.placed.found_put_off(target.subject, target.policy);
+        placed_.found_put_off(target.subject, target.policy);
     else
-        parts_.placed.found_in_place(target.subject, target.policy);
+        placed_.found_in_place(target.subject, target.policy);
 }
 
 bool Queues::guards_interrupts() const {
-    return parts_.enforcer.acts() && parts_.current.world &&
-           std::ranges::any_of(parts_.current.placements().queues, [](const auto& target) {
+    return shared_.enforcer.acts() && shared_.current.world &&
+           std::ranges::any_of(shared_.current.placements().queues, [](const auto& target) {
                return std::holds_alternative<planner::IrqMask>(target.subject);
            });
 }
@@ -131,7 +131,7 @@ bool Queues::glance(const QueueTarget& target) {
     const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
     const auto known = present_.find(target.subject);
     if (irq == nullptr || known == present_.end()) return false;
-    const auto cpus = parts_.enforcer.glance(irq->irq);
+    const auto cpus = shared_.enforcer.glance(irq->irq);
     if (!cpus || known->second == *cpus) return false;
     const auto action = plan(target); // none if the number is another's by now, or its policy is released
     if (action) apply(*action);
@@ -139,23 +139,23 @@ bool Queues::glance(const QueueTarget& target) {
 }
 
 std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
-    const auto device = device_of(parts_.current->machine(), nic);
+    const auto device = device_of(shared_.current->machine(), nic);
     if (nic && !device) return {}; // it has gone: the next pass sees to what it left
     std::unordered_set<Subject> wanted;
-    for (const auto& target : parts_.current.placements().queues)
+    for (const auto& target : shared_.current.placements().queues)
         if (is_wanted(target)) wanted.insert(target.subject);
     std::vector<Subject> rest;
-    for (auto& entry : parts_.executor.journal().queues(device))
+    for (auto& entry : shared_.journal().queues(device))
         if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
             rest.push_back(std::move(entry.subject));
     return rest;
 }
 
 std::optional<Action> Queues::plan_restore(const Subject& subject) {
-    const auto record = parts_.executor.journal().find(subject);
-    if (!record || parts_.current->keeps_after_removal(record->policy)) return std::nullopt;
+    const auto record = shared_.journal().find(subject);
+    if (!record || shared_.current->keeps_after_removal(record->policy)) return std::nullopt;
     const auto present = read(subject);
-    const auto& online = parts_.current.placements().online;
+    const auto& online = shared_.current.placements().online;
     if (!present || (!planner::is_still_ours(*record, *present, online) &&
                      !planner::was_widened(subject, *record, *present, online)))
         return std::nullopt;
@@ -163,21 +163,21 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
 }
 
 void Queues::restore_unwanted(const Subject& subject) {
-    const auto record = parts_.executor.journal().find(subject);
+    const auto record = shared_.journal().find(subject);
     if (!record) return;
-    if (parts_.current->keeps_after_removal(record->policy)) {
-        parts_.undo.report(parts_.executor.part(subject, state::Standing::kept));
+    if (shared_.current->keeps_after_removal(record->policy)) {
+        shared_.report(shared_.executor.part(subject, state::Standing::kept));
         return;
     }
-    const auto carried = parts_.executor.restore(subject, record, parts_.current.placements().online);
-    log_notices(parts_.log, carried.notices);
-    parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true, record},
-                          carried.applied);
+    const auto carried = shared_.executor.restore(subject, record, shared_.current.placements().online);
+    log_notices(shared_.log, carried.notices);
+    placed_.carried({subject, {}, record->original, "", planner::Restored::unwanted, true, record},
+                    carried.applied);
 }
 
 void Queues::end_round() {
     std::unordered_map<Subject, Setting> rest;
-    for (const auto& target : parts_.current.placements().queues)
+    for (const auto& target : shared_.current.placements().queues)
         if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
     present_ = std::move(rest);
 }
@@ -189,8 +189,8 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
         into.note = std::move(note);
     };
     const auto& other = decider(target);
-    const auto note = parts_.executor.note(target.subject);
-    if (parts_.releases.policy(target.policy)) return say(State::released);
+    const auto note = shared_.executor.note(target.subject);
+    if (shared_.releases.policy(target.policy)) return say(State::released);
     if (!note && other.rank != target.rank)
         return say(State::decided_by_other,
                    fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy));
@@ -201,13 +201,12 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
         return say(State::stood_in, fmt::format("CPU {} has no interrupt vector left: on CPU {} instead",
                                                 note->wanted.to_string(), note->given.to_string()));
     if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
-    if (planner::is_in_place(target, into.present, parts_.executor.journal(),
-                             parts_.current.placements().online))
+    if (planner::is_in_place(target, into.present, shared_.journal(), shared_.current.placements().online))
         return say(State::in_place);
-    if (const auto* refusal = parts_.executor.refusals().find(target.subject))
+    if (const auto* refusal = shared_.executor.refusals().find(target.subject))
         return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
                    enforcer::to_string(*refusal));
-    say(parts_.enforcer.acts() ? State::not_in_place : State::would_change);
+    say(shared_.enforcer.acts() ? State::not_in_place : State::would_change);
 }
 
 status::QueueStatus Queues::status(const QueueTarget& target) const {
@@ -222,14 +221,14 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
                               .shared_with = target.shared_with};
     if (const auto found = present_.find(target.subject); found != present_.end())
         value.present = found->second;
-    if (const auto record = parts_.executor.journal().find(target.subject)) value.original = record->original;
+    if (const auto record = shared_.journal().find(target.subject)) value.original = record->original;
     add_state(target, value);
     return value;
 }
 
 status::QueueStatus Queues::status_now(const QueueTarget& target) const {
     auto value = status(target);
-    if (auto present = parts_.enforcer.present(target.subject); present && *present)
+    if (auto present = shared_.enforcer.present(target.subject); present && *present)
         value.present = std::move(**present);
     add_state(target, value);
     return value;
@@ -240,8 +239,8 @@ bool QueueRound::is_meant(const std::string& nic) const {
 }
 
 bool QueueRound::step(const OutOfTime& out_of_time) {
-    if (world_ != queues_.current().world || version_ != world_->version()) {
-        world_ = queues_.current().world;
+    if (world_ != queues_.shared().current.world || version_ != world_->version()) {
+        world_ = queues_.shared().current.world;
         version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
@@ -268,11 +267,12 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
 
 bool InterruptGlance::step(const OutOfTime& out_of_time) {
     const auto& targets = world_->placements().queues;
-    while (world_ == queues_.current().world && version_ == world_->version() && next_ < targets.size()) {
+    while (world_ == queues_.shared().current.world && version_ == world_->version() &&
+           next_ < targets.size()) {
         has_found_ |= queues_.glance(targets[next_++]);
         if (out_of_time()) return false;
     }
-    if (has_found_) found_();
+    if (has_found_) queues_.shared().want_pass();
     return true;
 }
 

@@ -10,7 +10,6 @@
 #include "planner/plan.hpp"
 #include "status/status.hpp"
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,16 +23,7 @@ namespace affinityd::app {
 class Queues {
   public:
     /// References must outlive it.
-    struct Parts {
-        const Current& current;
-        enforcer::Enforcer& enforcer;
-        enforcer::Executor& executor;
-        const Releases& releases;
-        Undo& undo;
-        Placed& placed;
-        Log& log;
-    };
-    explicit Queues(const Parts& parts) : parts_(parts) {}
+    Queues(Shared& shared, Undo& undo, Placed& placed) : shared_(shared), undo_(undo), placed_(placed) {}
 
     /// Reads the target's subject, and sets it if it is not as it should be.
     void put_right(const planner::QueueTarget& target);
@@ -45,7 +35,7 @@ class Queues {
     /// The change that restore_unwanted() would make now, if any.
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
     /// A round over all of them begins.
-    void begin_round() { parts_.placed.begin_queues(); }
+    void begin_round() { placed_.begin_queues(); }
     /// It has ended: forgets what was read of subjects that are no targets any more.
     void end_round();
 
@@ -55,7 +45,7 @@ class Queues {
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
     /// The same with what it is set to now. That is not remembered: glance() still sees that it has changed.
     [[nodiscard]] status::QueueStatus status_now(const planner::QueueTarget& target) const;
-    [[nodiscard]] const Current& current() const { return parts_.current; }
+    [[nodiscard]] Shared& shared() const { return shared_; }
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;
     /// The subjects in the undo journal that no policy wants now, or only released ones; with `nic`, only
@@ -72,7 +62,9 @@ class Queues {
                                                       const planner::Setting& present);
     void apply(const planner::Action& action);
 
-    Parts parts_;
+    Shared& shared_;
+    Undo& undo_;
+    Placed& placed_;
     planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
 };
@@ -81,8 +73,8 @@ class Queues {
 class QueueRound final : public Job {
   public:
     explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
-        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world), version_(world_->version()) {
-    }
+        : queues_(queues), nic_(std::move(nic)), world_(queues.shared().current.world),
+          version_(world_->version()) {}
     bool step(const OutOfTime& out_of_time) override;
 
   private:
@@ -98,18 +90,17 @@ class QueueRound final : public Job {
 };
 
 /// One look at the masks of the interrupts under policy, and at nothing else: no kernel event tells that
-/// somebody has written one. It costs a file per interrupt, so it may be taken every few seconds.
+/// another program has written one. It costs a file per interrupt, so it may be taken every few seconds. What
+/// had been changed is right again then, and a pass is wanted: the writer may be a program that only a pass
+/// over all processes finds, such as irqbalance.
 class InterruptGlance final : public Job {
   public:
-    /// `found` is called at the end if any had been changed; they are right again then.
-    InterruptGlance(Queues& queues, std::function<void()> found)
-        : queues_(queues), found_(std::move(found)), world_(queues.current().world),
-          version_(world_->version()) {}
+    explicit InterruptGlance(Queues& queues)
+        : queues_(queues), world_(queues.shared().current.world), version_(world_->version()) {}
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     Queues& queues_;
-    std::function<void()> found_;
     std::shared_ptr<World> world_; ///< with other policies or placements than these,
     std::uint64_t version_;        ///< a round over all queues is on its way
     std::size_t next_ = 0;         ///< target

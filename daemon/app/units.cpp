@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/units.hpp"
 
-#include "app/tasks.hpp"
+#include "base/text.hpp"
 #include "planner/plan.hpp"
 #include "policy/cgroup_path.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::app {
 
@@ -43,11 +47,64 @@ std::string refusal(int code) {
     return "systemd refuses: " + std::generic_category().message(code);
 }
 
+bool means_absent(int code) { return code == ENOENT || code == ENOTDIR || code == ENODEV; }
+
 } // namespace
 
+Result<bool> CgroupWalk::step(std::vector<int>& pids) {
+    auto done = file_ ? read_part(pids) : open_next();
+    if (!done) return std::unexpected(std::move(done.error()));
+    return !file_ && left_.empty();
+}
+
+Result<void> CgroupWalk::open_next() {
+    if (left_.empty()) return {};
+    const auto [folder, depth] = left_.back();
+    left_.pop_back();
+    auto file = sys_->open_file(folder + "/cgroup.procs", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (!file && means_absent(file.error().code)) return {}; // gone, or one of the group's own files
+    if (!file) return std::unexpected(std::move(file.error()));
+    file_ = std::move(*file);
+    if (depth == deepest_) return {};
+    const auto names = sys_->list(folder);
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name :
+         *names) // groups, and the group's own files, which are told apart when they are opened
+        left_.push_back({folder + "/" + name, depth + 1});
+    return {};
+}
+
+Result<void> CgroupWalk::read_part(std::vector<int>& pids) {
+    std::array<char, 4096> chunk{};
+    ssize_t got = 0;
+    do
+        got = ::read(file_.get(), chunk.data(), chunk.size());
+    while (got < 0 && errno == EINTR);
+    // EOPNOTSUPP: a threaded group, whose processes its domain lists.
+    if (got < 0 && errno != EOPNOTSUPP && !means_absent(errno))
+        return fail("cannot read the processes of a control group", {}, errno);
+    if (got <= 0) {
+        take_line(pids);
+        file_.reset();
+        return {};
+    }
+    for (const char c : std::string_view(chunk.data(), static_cast<std::size_t>(got))) {
+        if (c == '\n')
+            take_line(pids);
+        else if (line_.size() < 16)
+            line_ += c;
+    }
+    return {};
+}
+
+void CgroupWalk::take_line(std::vector<int>& pids) {
+    if (const auto pid = parse_number<int>(line_)) pids.push_back(*pid);
+    line_.clear();
+}
+
 void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
-    if (!parts_.acts || is_stopping_) return;
-    const auto& asked = parts_.current->policy(policy);
+    if (!shared_.acts() || is_stopping_) return;
+    const auto& asked = shared_.current->policy(policy);
     if (asked.means != policy::Means::cpuset) {
         if (const auto known = members_.find(process.tid); known != members_.end()) members_.erase(known);
         return;
@@ -56,7 +113,7 @@ void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t 
     const auto unit = units_.find(place.first);
     if (!place.first.empty() && (unit == units_.end() || unit->second.policies.empty())) {
         units_[place.first].policies.insert(asked.name);
-        parts_.pass_wanted();
+        shared_.want_pass();
     }
     members_.insert_or_assign(process.tid,
                               Member{process, std::move(place.first), std::move(place.second), asked.name});
@@ -68,7 +125,7 @@ void Units::forget(const TaskId& process) {
 }
 
 void Units::begin_pass() {
-    if (!parts_.acts || is_stopping_) return;
+    if (!shared_.acts() || is_stopping_) return;
     for (auto& [name, unit] : units_)
         unit.policies.clear();
     for (const auto& [pid, member] : members_) {
@@ -77,9 +134,10 @@ void Units::begin_pass() {
         unit.folder = member.folder;
         unit.policies.insert(member.policy);
     }
-    for (const auto& entry : journal().queues())
+    for (const auto& entry : shared_.journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
+    walk_.reset();
     due_.clear();
     for (const auto& [name, unit] : units_)
         due_.push_back(name);
@@ -87,11 +145,13 @@ void Units::begin_pass() {
 
 bool Units::step(const OutOfTime& out_of_time) {
     while (!due_.empty()) {
-        const std::string name = std::move(due_.back());
-        due_.pop_back();
+        const std::string name = due_.back();
+        const auto found = units_.find(name);
         // The next pass comes back to one that systemd is being asked about.
-        if (const auto found = units_.find(name); found != units_.end() && !found->second.is_called)
-            look(name, found->second);
+        if (found == units_.end() || found->second.is_called || look(name, found->second)) {
+            walk_.reset();
+            due_.pop_back();
+        }
         if (out_of_time()) break;
     }
     return due_.empty();
@@ -99,92 +159,97 @@ bool Units::step(const OutOfTime& out_of_time) {
 
 bool Units::is_wanted(const Unit& unit) const {
     return !is_stopping_ && std::ranges::any_of(unit.policies, [&](const std::string& policy) {
-        return find_cpuset_policy(parts_.current, policy) != nullptr && !parts_.releases.policy(policy);
+        return find_cpuset_policy(shared_.current, policy) != nullptr && !shared_.releases.policy(policy);
     });
 }
 
-void Units::look(const std::string& name, Unit& unit) {
-    unit.obstacle.clear();
+/// False: more of its processes are to be read.
+bool Units::look(const std::string& name, Unit& unit) {
     if (is_wanted(unit)) {
-        unit.obstacle = obstacle(name, unit);
-        unit.policy = *unit.policies.begin();
-        unit.stays_if_removed = parts_.current->keeps_on_stop(unit.policy);
-        return settle(name);
+        if (!(walk_ ? read_members(name, unit) : begin(unit))) return false;
+        ask(name);
+        return true;
     }
+    unit.obstacle.clear();
     const machine::UnitCpuset subject{name};
-    const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
-    if (journal().contains(subject) && !(is_removed && unit.stays_if_removed)) return settle(name);
-    if (journal().contains(subject)) report(parts_.executor.part(subject, state::Standing::kept));
-    units_.erase(name);
-}
-
-std::string Units::obstacle(const std::string& name, Unit& unit) {
-    if (unit.policies.size() > 1) return "claimed by another policy too";
-    if (!parts_.root.sys().exists("fs/cgroup/cgroup.controllers"))
-        return "cpusets of units need the unified cgroup hierarchy";
-    const auto* policy = find_cpuset_policy(parts_.current, *unit.policies.begin());
-    if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
-    unit.cpus = policy->allowed;
-    const auto foreign = find_foreign(name, unit);
-    if (!foreign) return "its processes cannot be read";
-    // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
-    const bool is_confirmed = std::exchange(unit.foreign, *foreign) == *foreign || unit.state != in_place;
-    if (*foreign == 0 || !is_confirmed) return {};
-    return fmt::format("process {} of it is not under the policy", *foreign);
-}
-
-/// A process of the unit's control group that is not under its policy; 0: all are.
-Result<int> Units::find_foreign(const std::string& name, const Unit& unit) const {
-    CgroupWalk walk(parts_.root.sys(), "fs/cgroup" + unit.folder);
-    for (bool is_last = false; !is_last;) {
-        std::vector<int> pids;
-        const auto read = walk.step(pids);
-        if (!read) return std::unexpected(read.error());
-        is_last = *read;
-        for (const int pid : pids)
-            if (const auto member = members_.find(pid);
-                member == members_.end() || member->second.unit != name)
-                return pid;
+    const bool has_record = shared_.journal().contains(subject);
+    const bool is_removed = !unit.policy.empty() && shared_.current.placements().find(unit.policy) == nullptr;
+    if (has_record && !(is_removed && unit.stays_if_removed)) {
+        ask(name);
+        return true;
     }
-    return 0;
+    if (has_record) shared_.report(shared_.executor.part(subject, state::Standing::kept));
+    units_.erase(name);
+    return true;
 }
 
-/// Asks what is set, and goes on when systemd has answered.
-void Units::settle(const std::string& name) {
+/// True: it cannot have a fence, whatever its processes are.
+bool Units::begin(Unit& unit) {
+    unit.policy = *unit.policies.begin();
+    unit.stays_if_removed = shared_.current->keeps_on_stop(unit.policy);
+    const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
+    unit.obstacle = unit.policies.size() > 1 ? "claimed by another policy too"
+                    : !shared_.root.sys().exists("fs/cgroup/cgroup.controllers")
+                        ? "cpusets of units need the unified cgroup hierarchy"
+                    : policy == nullptr || policy->allowed.empty() ? "its policy cannot be carried out here"
+                                                                   : "";
+    if (!unit.obstacle.empty()) return true;
+    unit.cpus = policy->allowed;
+    walk_.emplace(shared_.root.sys(), "fs/cgroup" + unit.folder);
+    return false;
+}
+
+/// Reads some of the processes of the unit's control group. True: all, or one that is not under its policy.
+bool Units::read_members(const std::string& name, Unit& unit) {
+    std::vector<int> pids;
+    const auto is_last = walk_->step(pids);
+    const auto foreign = std::ranges::find_if(pids, [&](int pid) {
+        const auto member = members_.find(pid);
+        return member == members_.end() || member->second.unit != name;
+    });
+    if (is_last && !*is_last && foreign == pids.end()) return false;
+    const int pid = foreign == pids.end() ? 0 : *foreign;
+    // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
+    const bool is_confirmed = std::exchange(unit.foreign, pid) == pid || unit.state != in_place;
+    if (!is_last)
+        unit.obstacle = "its processes cannot be read";
+    else if (pid != 0 && is_confirmed)
+        unit.obstacle = fmt::format("process {} of it is not under the policy", pid);
+    return true;
+}
+
+/// Asks systemd what is set, and goes on when it has answered.
+void Units::ask(const std::string& name) {
     units_.at(name).is_called = true;
-    parts_.properties.read(
-        name, [this, name, alive = std::weak_ptr(alive_)](const std::expected<CpuSet, int>& present) {
-            if (!alive.expired()) decide(name, present);
-        });
+    properties_.read(name, [this, name](const auto& present) { decide(name, present); });
 }
 
 void Units::decide(const std::string& name, const std::expected<CpuSet, int>& present) {
     auto& unit = units_.at(name);
     const machine::UnitCpuset subject{name};
-    const auto record = journal().find(subject);
+    const auto record = shared_.journal().find(subject);
     const bool is_fence = is_wanted(unit) && unit.obstacle.empty();
     if (!present) {
         // systemd answers also for a unit that has gone, so nothing is known, and the record stays.
         if (!is_fence && record)
-            parts_.log.warn(machine::to_string(machine::Subject(subject)) +
-                                " could not be put back: systemd does not answer",
-                            "unit not put back");
+            shared_.log.warn(machine::to_string(machine::Subject(subject)) +
+                                 " could not be put back: systemd does not answer",
+                             "unit not put back");
         return finish(name, {.state = no_answer, .is_unconfirmed = unit.is_unconfirmed, .is_refused = true});
     }
     const bool is_ours =
-        record && planner::is_still_ours(*record, *present, parts_.current.placements().online);
+        record && planner::is_still_ours(*record, *present, shared_.current.placements().online);
     if (!is_fence) {
         if (is_ours) return restore(name, record->original.cpus());
-        if (record)
-            report(parts_.executor.part(subject,
-                                        state::Standing::back)); // another program has changed the unit since
+        // Another program has changed the unit since.
+        if (record) shared_.report(shared_.executor.part(subject, state::Standing::back));
         return finish(name, {.state = unit.obstacle});
     }
     if (*present == unit.cpus) {
-        if (record) report(parts_.executor.confirm(subject, *record, *present));
+        if (record) shared_.report(shared_.executor.confirm(subject, *record, *present));
         return finish(name, {.state = in_place});
     }
-    const auto* policy = find_cpuset_policy(parts_.current, unit.policy);
+    const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     const bool is_enforced = policy != nullptr && policy->policy->drift == policy::Drift::enforce;
     if (record && !is_ours && !unit.is_unconfirmed && !is_enforced)
         return finish(name, {.state = "another program has changed it"});
@@ -193,90 +258,78 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
 
 void Units::set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before) {
     const machine::UnitCpuset subject{name};
-    const auto cpus = units_.at(name).cpus;
+    const auto& unit = units_.at(name);
     machine::Setting original = before ? before->original : present;
     // CPUs of ours that were kept are no original.
-    if (const auto* past = journal().find_past(subject); !before && past != nullptr)
-        if (planner::is_still_ours(past->terms->undo, present, parts_.current.placements().online))
+    if (const auto* past = shared_.journal().find_past(subject); !before && past != nullptr)
+        if (planner::is_still_ours(past->terms->undo, present, shared_.current.placements().online))
             original = past->terms->undo.original;
-    const planner::Action action{subject, present, cpus, units_.at(name).policy, {}, false, before};
-    const auto written = parts_.executor.remember(action, original, present);
+    const planner::Action action{subject, present, unit.cpus, unit.policy, {}, false, before};
+    const auto written = shared_.executor.remember(action, original, present);
     if (!written) {
-        parts_.log.error(written.error().to_string() + ": nothing is changed until it can be written");
+        shared_.log.error(written.error().to_string() + ": nothing is changed until it can be written");
         return finish(name, {.state = "the undo journal cannot be written"});
     }
-    const auto done = [this, name, action, before, record = *written](int code) {
+    properties_.write(name, unit.cpus, [this, name, action, before, record = *written](int code) {
         if (enforcer::is_without_answer(code)) // it may be set: the record stays
             return finish(name, {.state = no_answer, .is_unconfirmed = true, .is_refused = true});
-        const auto text = machine::to_string(action.subject);
         if (code != 0) {
-            report(parts_.executor.take_back(action.subject, before));
-            parts_.log.warn(
-                fmt::format("{} could not be set to {}: {}", text, action.to.to_string(), refusal(code)),
-                "unit refused");
+            shared_.report(shared_.executor.take_back(action.subject, before));
+            shared_.log.warn(fmt::format("{} could not be set to {}: {}", machine::to_string(action.subject),
+                                         action.to.to_string(), refusal(code)),
+                             "unit refused");
             return finish(name, {.state = refusal(code), .is_refused = true});
         }
-        if (parts_.log.shows_debug())
-            parts_.log.debug(fmt::format("{}: {} -> {} (means: cpuset)", text, action.from.to_string(),
-                                         action.to.to_string()));
-        report(parts_.executor.confirm(action.subject, *record, action.to));
+        shared_.report(shared_.executor.confirm(action.subject, *record, action.to));
         finish(name, {.state = in_place, .is_changed = true});
-    };
-    parts_.properties.write(name, cpus, [done, alive = std::weak_ptr(alive_)](int code) {
-        if (!alive.expired()) done(code);
     });
 }
 
 void Units::restore(const std::string& name, const CpuSet& original) {
-    parts_.properties.write(name, original, [this, name, original, alive = std::weak_ptr(alive_)](int code) {
-        if (alive.expired()) return;
+    properties_.write(name, original, [this, name, original](int code) {
         const machine::UnitCpuset subject{name};
         const bool is_gone = code == ENOENT;
         if (code == 0 || is_gone) {
-            report(parts_.executor.part(subject, is_gone ? state::Standing::gone : state::Standing::back));
+            const auto standing = is_gone ? state::Standing::gone : state::Standing::back;
+            shared_.report(shared_.executor.part(subject, standing));
             return finish(
                 name, {.state = units_.at(name).obstacle, .is_changed = !is_gone, .is_restored = !is_gone});
         }
-        parts_.log.warn(fmt::format("{} could not be put back to \"{}\": {}",
-                                    machine::to_string(machine::Subject(subject)), original.to_list(),
-                                    refusal(code)),
-                        "unit not put back");
+        shared_.log.warn(fmt::format("{} could not be put back to \"{}\": {}",
+                                     machine::to_string(machine::Subject(subject)), original.to_list(),
+                                     refusal(code)),
+                         "unit not put back");
         finish(name, {.state = refusal(code),
                       .is_unconfirmed = enforcer::is_without_answer(code),
                       .is_refused = true});
     });
 }
 
-void Units::finish(const std::string& name, FenceResult result) {
+void Units::finish(const std::string& name, const FenceResult& result) {
     auto& unit = units_.at(name);
-    const std::string policy = unit.policy;
     unit.is_called = false;
     unit.is_unconfirmed = result.is_unconfirmed;
     unit.state = result.state;
-    if (is_stopping_ && result.state == in_place && !parts_.current->keeps_on_stop(policy))
-        return settle(name); // it was set meanwhile
-    if (!is_stopping_ && result.is_changed) parts_.pass_wanted();
-    parts_.answered(name, policy, result);
-}
-
-void Units::report(const Result<void>& written) {
-    if (!written) parts_.log.error(written.error().to_string());
+    if (is_stopping_ && result.state == in_place && !shared_.current->keeps_on_stop(unit.policy))
+        return ask(name); // it was set meanwhile
+    if (!is_stopping_ && result.is_changed) shared_.want_pass();
+    answers_.unit_answered(name, unit.policy, result, !awaits_systemd());
 }
 
 void Units::begin_stop() {
     is_stopping_ = true;
     due_.clear();
-    for (const auto& entry : journal().queues()) {
+    for (const auto& entry : shared_.journal().queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
         if (subject == nullptr) continue;
-        if (parts_.current->keeps_on_stop(entry.record->policy)) {
-            report(parts_.executor.part(*subject, state::Standing::kept));
+        if (shared_.current->keeps_on_stop(entry.record->policy)) {
+            shared_.report(shared_.executor.part(*subject, state::Standing::kept));
             continue;
         }
         auto& unit = units_[subject->unit];
         unit.policy = entry.record->policy;
         unit.obstacle.clear();
-        if (!unit.is_called) settle(subject->unit);
+        if (!unit.is_called) ask(subject->unit);
     }
 }
 
@@ -289,7 +342,7 @@ std::vector<status::UnitStatus> Units::status() const {
     for (const auto& [name, unit] : units_) {
         if (!is_wanted(unit)) continue;
         const auto& policy = *unit.policies.begin();
-        const auto* resolved = parts_.current.placements().find(policy);
+        const auto* resolved = shared_.current.placements().find(policy);
         list.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
                         unit.state.empty() ? not_yet : unit.state});
     }

@@ -2,19 +2,17 @@
 #pragma once
 
 #include "app/load.hpp"
-#include "app/log.hpp"
-#include "app/work.hpp"
+#include "app/pass.hpp"
+#include "base/error.hpp"
 #include "base/task_id.hpp"
-#include "enforcer/executor.hpp"
 #include "enforcer/unit_cpus.hpp"
+#include "host/fd.hpp"
 #include "host/root.hpp"
 #include "planner/action.hpp"
 #include "status/status.hpp"
 
 #include <expected>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +21,35 @@
 #include <vector>
 
 namespace affinityd::app {
+
+/// The processes in a control group and in those below it, `deepest` levels down, read in small parts: a
+/// group may have many thousands. What comes or goes meanwhile may be missed. Source:
+/// Documentation/admin-guide/cgroup-v2.rst, cgroup.procs.
+class CgroupWalk {
+  public:
+    /// `folder` is relative to `sys`: "fs/cgroup/system.slice/nginx.service". `sys` must outlive the walk.
+    CgroupWalk(const host::Dir& sys, std::string folder, unsigned deepest = 8)
+        : sys_(&sys), deepest_(deepest), left_{{std::move(folder), 0}} {}
+
+    /// Reads at most 4 KiB, or one list of groups, and appends the process ids found. True: that was all. A
+    /// group that goes away meanwhile has no processes; one that cannot be read is an Error.
+    [[nodiscard]] Result<bool> step(std::vector<int>& pids);
+
+  private:
+    struct Group {
+        std::string folder;
+        unsigned depth = 0; ///< below the first one
+    };
+    [[nodiscard]] Result<void> open_next();
+    [[nodiscard]] Result<void> read_part(std::vector<int>& pids);
+    void take_line(std::vector<int>& pids);
+
+    const host::Dir* sys_;
+    unsigned deepest_;
+    std::vector<Group> left_; ///< groups that were not opened yet
+    host::Fd file_;           ///< cgroup.procs of the one that is being read
+    std::string line_;        ///< beginning of a line whose rest was not read yet
+};
 
 /// The state of a unit.
 struct FenceResult {
@@ -35,25 +62,12 @@ struct FenceResult {
 
 /// The way of systemd units: each pass sets the AllowedCPUs= of those whose processes are all under one
 /// policy with `means: cpuset`, and restores the others. A unit has one call to systemd under way at most;
-/// nothing waits for it.
+/// nothing waits for it. In a dry run nothing is asked or changed.
 class Units {
   public:
-    /// References must outlive it.
-    struct Parts {
-        const host::Root& root;
-        const Current& current;
-        enforcer::Executor& executor;
-        enforcer::UnitProperties& properties;
-        const Releases& releases;
-        Log& log;
-        bool acts; ///< false: nothing is asked or changed (dry run)
-        /// A unit has its first process, or the kernel has cut or widened masks of its tasks.
-        std::function<void()> pass_wanted;
-        /// systemd has answered for a unit that some policy wants, or wanted last.
-        std::function<void(const std::string& unit, const std::string& policy, const FenceResult& result)>
-            answered;
-    };
-    explicit Units(Parts parts) : parts_(std::move(parts)) {}
+    /// References must outlive it. `properties` makes no calls once this has ended.
+    Units(Shared& shared, enforcer::UnitProperties& properties, PassAnswers& answers)
+        : shared_(shared), properties_(properties), answers_(answers) {}
 
     /// A process under the policy of this index was seen, with its path as in /proc/PID/cgroup. A policy
     /// without `means: cpuset` is as good as none.
@@ -96,24 +110,24 @@ class Units {
         bool is_unconfirmed = false;    ///< as FenceResult
         int foreign = 0;                ///< a process that is not under the policy; 0: none was found
     };
-    void look(const std::string& name, Unit& unit);
-    [[nodiscard]] std::string obstacle(const std::string& name, Unit& unit);
-    [[nodiscard]] Result<int> find_foreign(const std::string& name, const Unit& unit) const;
+    [[nodiscard]] bool look(const std::string& name, Unit& unit);
+    [[nodiscard]] bool begin(Unit& unit);
+    [[nodiscard]] bool read_members(const std::string& name, Unit& unit);
     [[nodiscard]] bool is_wanted(const Unit& unit) const;
-    void settle(const std::string& name);
+    void ask(const std::string& name);
     void decide(const std::string& name, const std::expected<CpuSet, int>& present);
     void set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before);
     void restore(const std::string& name, const CpuSet& original);
-    void finish(const std::string& name, FenceResult result);
-    void report(const Result<void>& written);
-    [[nodiscard]] const state::Journal& journal() const { return parts_.executor.journal(); }
+    void finish(const std::string& name, const FenceResult& result);
 
-    Parts parts_;
+    Shared& shared_;
+    enforcer::UnitProperties& properties_;
+    PassAnswers& answers_;
     std::unordered_map<int, Member> members_; ///< by pid
     std::map<std::string, Unit> units_;       ///< by name
     std::vector<std::string> due_;            ///< units to look at, the next one last
+    std::optional<CgroupWalk> walk_;          ///< through the processes of that one
     bool is_stopping_ = false;
-    std::shared_ptr<int> alive_ = std::make_shared<int>(); ///< answers that come after the end are dropped
 };
 
 } // namespace affinityd::app

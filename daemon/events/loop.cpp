@@ -97,7 +97,7 @@ class EventLoop final : public Loop {
         manager_.steering().take_events();
         follow_steering();
     }};
-    Descriptor irqbalance_{[this] { manager_.talking().coexistence.handle(); }};
+    Descriptor irqbalance_{[this] { manager_.hear_irqbalance(); }};
     Descriptor names_{[this] { take_names(); }};
     Descriptor arguments_{[this] { take_arguments(); }};
     Deferred slice_{[this] { slice(); }};
@@ -152,7 +152,7 @@ Result<void> EventLoop::add_table() {
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
     const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
-    auto done = irqbalance_.add_to(event, manager_.talking().coexistence.fd(), "irqbalance's answers");
+    auto done = irqbalance_.add_to(event, manager_.irqbalance_fd(), "irqbalance's answers");
     if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
     if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
     if (done) done = listed_.add_to(event, fd_of(sources.listeners()), "the list of listeners");
@@ -248,9 +248,7 @@ void EventLoop::glance_at_interrupts() {
     if (!manager_.queues().guards_interrupts()) return;
     glance_.arm(between_glances);
     if (manager_.work().is_urgent_full()) return;
-    // The writer may be a program that only a pass over all processes finds: irqbalance.
-    manager_.work().add_urgent(
-        std::make_unique<app::InterruptGlance>(manager_.queues(), [this] { want_pass(soon); }));
+    manager_.work().add_urgent(std::make_unique<app::InterruptGlance>(manager_.queues()));
 }
 
 /// A process listens that did not: a pass finds it.

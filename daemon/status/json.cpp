@@ -383,6 +383,7 @@ json to_json(const Overview& overview) {
             {"refused", refused_json(counters)},
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
+            {"released_processes", overview.released},
             {"problems", list_of(overview.problems)},
             {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
