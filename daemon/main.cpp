@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/daemon.hpp"
-#include "control/join_socket.hpp"
-#include "control/restart_job.hpp"
+#include "control/joins.hpp"
 #include "control/server.hpp"
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
-#include "host/ownership.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"

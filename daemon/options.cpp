@@ -2,7 +2,6 @@
 #include "options.hpp"
 
 #include "host/file.hpp"
-#include "host/ownership.hpp"
 #include "policy/folders.hpp"
 
 #include <CLI/CLI.hpp>

@@ -3,9 +3,9 @@
 
 #include "accounting/measurements.hpp"
 #include "base/text.hpp"
-#include "host/blocked_signals.hpp"
-#include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
+#include "host/signals.hpp"
 #include "inventory/run_record.hpp"
 #include "topology/reader.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "base/text.hpp"
 #include "host/file.hpp"
-#include "host/ownership.hpp"
 #include "planner/check.hpp"
 #include "policy/folders.hpp"
 #include "policy/order.hpp"

@@ -3,8 +3,8 @@
 
 #include "app/log.hpp"
 #include "app/place_thread.hpp"
-#include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "coexist/irqbalance.hpp"
 
 #include "host/file.hpp"
-#include "host/ownership.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -44,7 +44,7 @@ void Polkit::ask(Call call, uid_t user, Allowed allowed) {
     auto& question = open_.emplace_back(*this, std::move(call), user, std::move(allowed));
     question.self = std::prev(open_.end());
     question.cancellation = "affinityd-" + std::to_string(++asked_);
-    sd_bus* bus = connection_();
+    sd_bus* bus = bus_.connection();
     int status = bus == nullptr ? -ENOTCONN : watch_caller(bus, question);
     if (status >= 0) status = send(bus, question);
     if (status >= 0) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "control/call.hpp"
+#include "control/bus.hpp"
+#include "control/calls.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -26,9 +27,8 @@ class Polkit {
         std::size_t per_user = 4;                   ///< open questions
         std::size_t in_all = 32;
     };
-    /// The connection over which polkit is asked; nullptr while there is none.
-    using Connection = std::function<sd_bus*()>;
-    Polkit(Connection connection, Limits limits) : connection_(std::move(connection)), limits_(limits) {}
+    /// `bus`: the connection over which polkit is asked, which must outlive this.
+    Polkit(const SystemBus& bus, Limits limits) : bus_(bus), limits_(limits) {}
     Polkit(const Polkit&) = delete;
     Polkit& operator=(const Polkit&) = delete;
     ~Polkit() = default;
@@ -62,7 +62,7 @@ class Polkit {
     static int on_watched(sd_bus_message* reply, void* userdata, sd_bus_error*);
     static int on_caller_gone(sd_bus_message* signal, void* userdata, sd_bus_error*);
 
-    Connection connection_;
+    const SystemBus& bus_;
     Limits limits_;
     std::list<Question> open_;
     std::uint64_t asked_ = 0; ///< makes cancellation ids unique

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/commands.hpp"
-#include "base/error.hpp"
-#include "control/bus_front.hpp"
-#include "control/private_socket.hpp"
-#include "control/system_bus.hpp"
+#include "control/bus.hpp"
+#include "control/calls.hpp"
+#include "control/polkit.hpp"
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include <sys/types.h>
+
 namespace affinityd::control {
+
+/// True for users who may do everything: root, and the daemon's own.
+[[nodiscard]] bool is_privileged_user(uid_t user);
 
 /// Path of the private socket in a runtime directory.
 [[nodiscard]] std::string socket_path(const std::string& runtime_dir);
@@ -27,29 +30,37 @@ class Server {
         /// One sentence for the log, when the daemon joins or leaves the system bus.
         std::function<void(const std::string&)> note;
     };
-
-    /// The daemon's two connections to the message bus. Over `calls` it asks others, such as polkit; what
-    /// callers do to the one with answers does not reach it.
+    /// The daemon's two connections to the message bus. A message bus counts an answer that its receiver does
+    /// not read as its sender's, and takes nothing more from a sender with too much of it: so the daemon asks
+    /// others, such as polkit, over `calls`.
     struct Buses {
         SystemBus& answers;
         SystemBus& calls;
     };
+    struct Limits {
+        Polkit::Limits polkit{};
+        std::function<bool(uid_t)> is_privileged = is_privileged_user;
+        /// Takes a question from the budget of its user; false: it is spent.
+        std::function<bool(uid_t)> may_ask = [](uid_t) { return true; };
+    };
 
     /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `buses`
-    /// must outlive the server. That there is no message bus is no fault.
+    /// must outlive the server. A missing message bus is no fault.
     static Result<std::unique_ptr<Server>> start(sd_event* event, const std::string& runtime_dir,
                                                  app::Commands& commands, Hooks hooks, Buses buses,
-                                                 const BusFront::Limits& limits);
+                                                 const Limits& limits);
     /// For start().
-    Server(app::Commands& commands, Hooks hooks, Buses buses, const BusFront::Limits& limits);
+    Server(app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits);
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
     ~Server();
 
   private:
+    class BusFront;
+    class PrivateSocket;
     Buses buses_;
     CommandRunner runner_;
-    BusFront front_;
+    std::unique_ptr<BusFront> front_;
     std::unique_ptr<PrivateSocket> socket_;
 };
 

@@ -2,9 +2,9 @@
 #include "enforcer/memory_mover.hpp"
 
 #include "base/text.hpp"
-#include "host/blocked_signals.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "host/signals.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
 #include "enforcer/task_masks.hpp"
-#include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
 #include "machine/queue_files.hpp"
 
 #include <cerrno>

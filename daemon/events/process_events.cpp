@@ -13,8 +13,8 @@ namespace affinityd::events {
 
 namespace {
 
+using host::ProcConnector;
 using host::ProcEvent;
-using host::ProcSource;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds slice{2};   ///< after which other work has its turn
@@ -24,8 +24,8 @@ constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most:
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
-ProcSource::Wanted wanted_events(app::Daemon& manager) {
-    ProcSource::Wanted wanted;
+ProcConnector::Wanted wanted_events(app::Daemon& manager) {
+    ProcConnector::Wanted wanted;
     wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
     const auto& matcher = manager.in_force().world->matcher();
     wanted.process_forks = wanted.exits || matcher.has_late_conditions();

@@ -51,8 +51,8 @@ class ProcessEvents {
     [[nodiscard]] bool is_of_use() const;
 
     app::Daemon& manager_;
-    host::ProcSource::Wanted wanted_;
-    std::unique_ptr<host::ProcSource> events_;
+    host::ProcConnector::Wanted wanted_;
+    std::unique_ptr<host::ProcConnector> events_;
     app::EventQueue::Asked asked_;
     struct {
         unsigned takes = 0;

@@ -28,8 +28,7 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 
 /// Why replace_file should not write there for a user who named the path: it is no regular file (a link, a
 /// device, a FIFO), another user has put it into a folder that is open to all, its folder cannot be written,
-/// a file has the temporary name, or root would follow another user's link on the way. The question changes
-/// nothing.
+/// or a file has the temporary name. The question changes nothing.
 [[nodiscard]] Result<void> check_replaceable(const std::string& path);
 
 /// The directory with its parents; no Error if it exists.
@@ -38,5 +37,18 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 /// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). No value
 /// if another process holds it.
 [[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
+
+/// Makes sure that nobody but root (and this process's own user) can have put there, or can change, what is
+/// at `path`: a file, or a folder with what is in it. That holds if it, every folder on the way to it, and
+/// every symbolic link on the way belongs to root or to this process's user, and none can be written to by
+/// its group or by others. A folder on the way may be writable by all if it is sticky, as /tmp is: there one
+/// user cannot replace another's entry. The end of a link counts like any other path.
+///
+/// An Error has a line for a person that says what is wrong with which component. What is not there passes,
+/// and so does the null device, which stands for an empty file.
+[[nodiscard]] Result<void> check_ownership(const std::string& path);
+
+/// The same of a file alone, in a folder that was checked: thousands may be there. A link is an Error.
+[[nodiscard]] Result<void> check_entry(const std::string& path);
 
 } // namespace affinityd::host

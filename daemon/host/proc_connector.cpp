@@ -172,7 +172,7 @@ void add_split(std::vector<sock_filter>& program, std::uint32_t what, std::size_
 
 } // namespace
 
-std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted) {
+std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted) {
     const auto muted = std::span(wanted.muted).first(std::min(wanted.muted.size(), most_muted));
     std::vector<sock_filter> program;
     program.push_back(load_word(event_at + offsetof(proc_event, what)));
@@ -195,7 +195,7 @@ std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted) {
     return program;
 }
 
-std::uint32_t proc_event_mask(const ProcSource::Wanted& wanted) {
+std::uint32_t proc_event_mask(const ProcConnector::Wanted& wanted) {
     std::uint32_t mask = 0;
     if (wanted.execs) mask |= proc_event::PROC_EVENT_EXEC;
     if (wanted.renames) mask |= proc_event::PROC_EVENT_COMM;
@@ -342,7 +342,7 @@ Result<void> ProcConnector::Connection::subscribe() {
 ProcConnector::ProcConnector(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 ProcConnector::~ProcConnector() = default;
 
-Result<std::unique_ptr<ProcConnector>> ProcConnector::open(Wanted wanted) {
+Result<std::unique_ptr<ProcConnector>> ProcConnector::open(const Wanted& wanted) {
     auto connection = std::make_unique<Connection>();
     connection->socket.reset(nl_socket_alloc());
     nl_sock* socket = connection->socket.get();
@@ -371,7 +371,7 @@ bool ProcConnector::has_events() const {
     return ::poll(&asked, 1, 0) > 0;
 }
 
-Result<void> ProcConnector::set_filter(Wanted wanted) {
+Result<void> ProcConnector::set_filter(const Wanted& wanted) {
     if (auto done = connection_->attach(wanted); !done) return done;
     if (!connection_->has_mask) return {};
     auto mask = proc_event_mask(wanted);

@@ -51,8 +51,11 @@ struct ProcAck {
 };
 [[nodiscard]] std::optional<ProcAck> parse_proc_ack(std::span<const std::byte> datagram);
 
-/// Where process events come from: the kernel's connector, or what a test says.
-class ProcSource {
+/// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). What is not wanted is
+/// dropped in the kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere,
+/// so that it wakes nobody. Needs CAP_NET_ADMIN and the initial pid and user namespace;
+/// Documentation/driver-api/connector.rst.
+class ProcConnector {
   public:
     struct Wanted {
         bool thread_forks = false;
@@ -77,52 +80,35 @@ class ProcSource {
     };
     static constexpr std::size_t most_events = 1024; ///< per call, so that a storm leaves time for other work
 
-    ProcSource() = default;
-    ProcSource(const ProcSource&) = delete;
-    ProcSource& operator=(const ProcSource&) = delete;
-    virtual ~ProcSource() = default;
+    /// Subscribed when it returns: whatever happens to a process from now on is reported or counted as lost.
+    static Result<std::unique_ptr<ProcConnector>> open(const Wanted& wanted);
+    ProcConnector(const ProcConnector&) = delete;
+    ProcConnector& operator=(const ProcConnector&) = delete;
+    ~ProcConnector();
 
     /// Non-blocking; readable (EPOLLIN, or EPOLLERR after a loss) when drain() has something to do.
-    [[nodiscard]] virtual int fd() const = 0;
+    [[nodiscard]] int fd() const;
     /// True if something is queued now.
-    [[nodiscard]] virtual bool has_events() const = 0;
-    /// Changes what is reported from now on; what is already queued still comes. After an Error the old
-    /// filter is in force.
-    [[nodiscard]] virtual Result<void> set_filter(Wanted wanted) = 0;
+    [[nodiscard]] bool has_events() const;
+    /// Changes the events that are reported from now on; events in the queue still come. After an Error the
+    /// old filter is in force.
+    [[nodiscard]] Result<void> set_filter(const Wanted& wanted);
     /// Hands on what is queued, in order; asks `out_of_time` after each event, but for one that came alone.
-    virtual Drained drain(const std::function<void(const ProcEvent&)>& sink,
-                          const std::function<bool()>& out_of_time) = 0;
-};
-
-/// Socket filter (classic BPF) that lets only the wanted process events through; it sees a datagram from its
-/// netlink header on. Documentation/networking/filter.rst.
-[[nodiscard]] std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted);
-
-/// The same for kernels with an event mask, which cannot tell threads from processes: PROC_EVENT_ bits.
-[[nodiscard]] std::uint32_t proc_event_mask(const ProcSource::Wanted& wanted);
-
-/// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). What is not wanted is
-/// dropped in the kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere,
-/// so that it wakes nobody. Needs CAP_NET_ADMIN and the initial pid and user namespace;
-/// Documentation/driver-api/connector.rst.
-class ProcConnector final : public ProcSource {
-  public:
-    /// Subscribed when it returns: whatever happens to a process from now on is reported or counted as lost.
-    static Result<std::unique_ptr<ProcConnector>> open(Wanted wanted);
-    static Result<std::unique_ptr<ProcConnector>> open() { return open(Wanted{}); }
-    ~ProcConnector() override;
-
-    [[nodiscard]] int fd() const override;
-    [[nodiscard]] bool has_events() const override;
-    [[nodiscard]] Result<void> set_filter(Wanted wanted) override;
     /// Messages that do not come from the kernel are dropped. No allocation.
     Drained drain(const std::function<void(const ProcEvent&)>& sink,
-                  const std::function<bool()>& out_of_time) override;
+                  const std::function<bool()>& out_of_time);
 
   private:
     struct Connection;
     explicit ProcConnector(std::unique_ptr<Connection> connection);
     std::unique_ptr<Connection> connection_;
 };
+
+/// Socket filter (classic BPF) that lets only the wanted process events through; it sees a datagram from its
+/// netlink header on. Documentation/networking/filter.rst.
+[[nodiscard]] std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted);
+
+/// The same for kernels with an event mask, which cannot tell threads from processes: PROC_EVENT_ bits.
+[[nodiscard]] std::uint32_t proc_event_mask(const ProcConnector::Wanted& wanted);
 
 } // namespace affinityd::host

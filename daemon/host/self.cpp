@@ -2,10 +2,12 @@
 #include "host/self.hpp"
 
 #include "base/text.hpp"
+#include "host/file.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <string_view>
 
 #include <grp.h>
@@ -68,6 +70,27 @@ int allow_many_open_files(std::uint64_t most) {
     if (limit.rlim_cur >= wanted) return 0;
     limit.rlim_cur = wanted;
     return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : errno;
+}
+
+std::uint64_t ticks_a_second() {
+    static const auto ticks = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+    return ticks;
+}
+
+std::uint64_t ticks_since_boot() {
+    constexpr std::uint64_t nanoseconds = 1'000'000'000;
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * ticks_a_second() +
+           static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
+}
+
+const std::string& boot_id() {
+    static const std::string id = [] {
+        const auto text = read_file("/proc/sys/kernel/random/boot_id");
+        return text && *text ? std::string(trim_text(**text)) : std::string();
+    }();
+    return id;
 }
 
 } // namespace affinityd::host

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include <sys/stat.h>
-
 namespace affinityd::host {
 
-/// Lines "name:first:count". Others are none of ours.
+/// Lines "name:first:count"; others are passed over.
 void SubordinateIds::parse(std::string_view text) {
     ranges_.clear();
     while (!text.empty()) {
@@ -28,18 +26,12 @@ void SubordinateIds::parse(std::string_view text) {
 }
 
 void SubordinateIds::refresh() {
-    constexpr std::chrono::seconds between_looks{10};
+    constexpr std::chrono::seconds between_reads{10};
     constexpr std::size_t largest = 1U << 20;
     const auto now = std::chrono::steady_clock::now();
-    if (now < next_look_) return;
-    next_look_ = now + between_looks;
-    struct stat status {};
-    const bool is_there = ::stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-    const auto changed =
-        is_there ? std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec : 0;
-    if (changed == changed_) return;
-    changed_ = changed;
-    const auto text = is_there ? read_file(path_, largest) : Result<std::optional<std::string>>{};
+    if (now < next_read_) return;
+    next_read_ = now + between_reads;
+    const auto text = read_file(path_, largest);
     parse(text && *text ? **text : "");
 }
 

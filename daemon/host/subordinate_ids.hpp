@@ -12,11 +12,11 @@
 
 namespace affinityd::host {
 
-/// Which users are one person: whoever has a range of subordinate user ids, for user namespaces, may run
+/// Which users are one person: a user who has a range of subordinate user ids, for user namespaces, may run
 /// processes under thousands of them. Source: subuid(5).
 class SubordinateIds {
   public:
-    /// The file need not exist. It is read again when it has changed, looked at every ten seconds at most.
+    /// The file need not exist. It is read again when its users are asked for, every ten seconds at most.
     explicit SubordinateIds(std::string path = "/etc/subuid") : path_(std::move(path)) {}
     /// The first id of the range that has this one; the id itself if none has it.
     [[nodiscard]] uid_t person(uid_t user);
@@ -30,8 +30,7 @@ class SubordinateIds {
     void parse(std::string_view text);
     std::string path_;
     std::vector<Range> ranges_; ///< by first id
-    std::chrono::steady_clock::time_point next_look_{};
-    std::int64_t changed_ = 0; ///< when the file was, in nanoseconds
+    std::chrono::steady_clock::time_point next_read_{};
 };
 
 } // namespace affinityd::host

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/command_lines.hpp"
 
-#include "host/blocked_signals.hpp"
 #include "host/scheduler.hpp"
+#include "host/signals.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,6 @@
 #include "inventory/descriptors.hpp"
 
 #include "base/text.hpp"
-#include "host/socket_link.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -57,7 +56,13 @@ void NumberedEntries::rewind() {
 }
 
 std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
-    return host::socket_inode(descriptors.fd(), std::to_string(number));
+    constexpr std::string_view head = "socket:[";
+    std::array<char, 64> target{}; // no socket has a longer one
+    const auto length =
+        ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), target.data(), target.size());
+    const std::string_view name(target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length)));
+    if (!name.starts_with(head) || !name.ends_with("]")) return std::nullopt;
+    return parse_number<std::uint64_t>(name.substr(head.size(), name.size() - head.size() - 1));
 }
 
 int why_no_link(const host::Dir& descriptors, int number) {

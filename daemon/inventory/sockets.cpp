@@ -3,10 +3,10 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
 #include "host/netlink.hpp"
 #include "host/scheduler.hpp"
+#include "host/signals.hpp"
 #include "inventory/descriptors.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include "inventory/users.hpp"
 
 #include "base/text.hpp"
-#include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
+#include "host/signals.hpp"
 
 #include <cerrno>
 #include <condition_variable>

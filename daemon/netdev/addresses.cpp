@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/addresses.hpp"
 
-#include "host/attributes.hpp"
 #include "host/netlink.hpp"
 
 #include <algorithm>

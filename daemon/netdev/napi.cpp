@@ -2,7 +2,6 @@
 #include "netdev/napi.hpp"
 
 #include "base/text.hpp"
-#include "host/attributes.hpp"
 #include "host/netlink.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "state/journal.hpp"
 
 #include "host/file.hpp"
-#include "host/ownership.hpp"
 #include "state/journal_line.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "state/journal_line.hpp"
 
 #include "base/text.hpp"
-#include "host/boot_clock.hpp"
+#include "host/self.hpp"
 
 #include <charconv>
 #include <cstdint>

@@ -66,7 +66,7 @@ class BusTest : public testing::Test {
     test::Tree tree_;
     MessageBus messages_;
     FakeCommands commands_;
-    BusFront::Limits limits_;
+    Server::Limits limits_;
     std::vector<std::string> notes_;
     std::unique_ptr<SystemBus> bus_, calls_;
     std::unique_ptr<Server> server_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/join_message.hpp"
+#include "control/joins.hpp"
 #include "fuzz/join_seeds.hpp"
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The socket for joins with real clients, one of them another user's.
-#include "control/join_socket.hpp"
+#include "control/joins.hpp"
 #include "join_clients.hpp"
 #include "support/nobody.hpp"
 #include "support/sent_file.hpp"

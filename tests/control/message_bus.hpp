@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "control/handles.hpp"
+#include "control/calls.hpp"
 #include "support/tree.hpp"
 
 #include <cerrno>

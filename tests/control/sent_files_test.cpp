@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that somebody sends with a call over the bus: to close them may take as long as their owner likes.
-#include "control/system_bus.hpp"
+#include "control/bus.hpp"
 #include "message_bus.hpp"
 
 #include <chrono>

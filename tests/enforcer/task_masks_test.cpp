@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that mean another task from one moment to the next.
 #include "enforcer/task_masks.hpp"
-#include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <csignal>

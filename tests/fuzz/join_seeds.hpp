@@ -3,7 +3,7 @@
 // fuzzer and for an ordinary test.
 #pragma once
 
-#include "control/join_message.hpp"
+#include "control/joins.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -2,7 +2,7 @@
 // Any bytes over a real connection: cut into packets, some with descriptors beside them, sent and read or
 // not, closed or left open. The socket must answer or disconnect each, and keep no descriptor.
 #include "control/join_clients.hpp"
-#include "control/join_socket.hpp"
+#include "control/joins.hpp"
 #include "support/sent_file.hpp"
 
 #include <cstdlib>

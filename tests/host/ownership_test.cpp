@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../support/tree.hpp"
-#include "host/ownership.hpp"
+#include "host/file.hpp"
 
 #include <filesystem>
 

@@ -21,7 +21,7 @@ namespace affinityd::host {
 namespace {
 
 using Kind = ProcEvent::Kind;
-using Wanted = ProcSource::Wanted;
+using Wanted = ProcConnector::Wanted;
 using Events = std::vector<ProcEvent>;
 
 bool never() { return false; }

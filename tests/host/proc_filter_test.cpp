@@ -16,7 +16,7 @@ namespace affinityd::host {
 namespace {
 
 using namespace test;
-using Wanted = ProcSource::Wanted;
+using Wanted = ProcConnector::Wanted;
 
 /// The kernel itself runs the filter, on a pair of sockets that needs no privilege.
 class Filtered {

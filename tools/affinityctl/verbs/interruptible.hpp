@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "host/stop_signals.hpp"
+#include "host/signals.hpp"
 
 #include <chrono>
 #include <csignal>

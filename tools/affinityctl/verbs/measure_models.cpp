@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "host/stop_signals.hpp"
+#include "host/signals.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -3,9 +3,8 @@
 
 #include "base/clock.hpp"
 #include "experiments/frame/timings.hpp"
-#include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
-#include "host/stop_signals.hpp"
+#include "host/signals.hpp"
 
 #include <algorithm>
 #include <cerrno>

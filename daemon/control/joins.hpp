@@ -3,17 +3,28 @@
 
 #include "app/commands.hpp"
 #include "base/error.hpp"
-#include "control/handles.hpp"
-#include "control/join_peer.hpp"
 #include "control/join_wire.h"
+#include "control/calls.hpp"
 #include "host/fd.hpp"
 
-#include <cstdint>
+#include <atomic>
+#include <cstddef>
+#include <expected>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace affinityd::control {
+
+/// Reads a packet, any bytes; the sender is not filled in. Unexpected: the status with which it is refused, a
+/// negative errno value: EBADMSG (no request), EPROTONOSUPPORT (of another version), ENOSYS (an unknown
+/// wish), EINVAL (a wish that makes no sense).
+[[nodiscard]] std::expected<app::JoinRequest, int> parse_join(std::span<const std::byte> packet);
+
+/// The answer as it is sent.
+[[nodiscard]] affinityd_join_reply reply_to(const app::JoinAnswer& answer);
 
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
 /// request in each connection. Users pay with their budget; one whose budget is spent is disconnected. A turn
@@ -25,38 +36,33 @@ class JoinSocket {
     static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path,
                                                      app::Joining& joining);
     /// For start().
-    struct Listener {
-        host::Fd fd;
-        bool may_get_files; ///< the kernel cannot refuse those that are sent along
-    };
-    JoinSocket(sd_event* event, std::string path, app::Joining& joining, Listener listener)
-        : event_(event), path_(std::move(path)), joining_(joining), listener_(std::move(listener)) {}
+    JoinSocket(sd_event* event, std::string path, app::Joining& joining);
     JoinSocket(const JoinSocket&) = delete;
     JoinSocket& operator=(const JoinSocket&) = delete;
     ~JoinSocket();
 
   private:
-    /// Has connected, and sent nothing yet.
-    struct Silent {
-        JoinSocket* socket = nullptr;
-        JoinPeer peer;
-        Source readable{};
-    };
-    [[nodiscard]] int listen();
+    struct Peer;
+    [[nodiscard]] Result<void> listen();
     /// Takes in one that has connected. False: none has.
     [[nodiscard]] bool admit_next();
     /// False: nothing has come yet.
-    [[nodiscard]] bool serve(JoinPeer& peer);
-    [[nodiscard]] affinityd_join_reply answer_to(JoinPeer& peer);
-    void await(JoinPeer peer);
+    [[nodiscard]] bool serve(Peer& peer);
+    [[nodiscard]] affinityd_join_reply answer_to(Peer& peer);
+    [[nodiscard]] int await(Peer& peer);
+    void close(host::Fd connection);
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_packet(sd_event_source*, int fd, std::uint32_t, void* userdata);
 
     sd_event* event_;
     std::string path_;
     app::Joining& joining_;
-    Listener listener_;
-    std::list<Silent> silent_; ///< in the order in which they came
+    host::Fd listener_;
+    bool may_get_files_ = true; ///< the kernel cannot refuse those that are sent along
+    std::vector<int> unclosed_; ///< connections for which no thread was to be had
+    /// Connections that threads have not closed yet, and the ones above.
+    std::shared_ptr<std::atomic<std::size_t>> closing_ = std::make_shared<std::atomic<std::size_t>>(0);
+    std::list<Peer> silent_; ///< those that have sent nothing yet, in the order in which they came
     Source accept_;
 };
 

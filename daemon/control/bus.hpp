@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "control/call.hpp"
-#include "control/handles.hpp"
+#include "control/calls.hpp"
 
 #include <chrono>
 #include <expected>
@@ -77,5 +76,9 @@ class SystemBus {
     bool is_replacing_ = false;     ///< a connection of ours that the bus may not have seen end
     bool is_absence_noted_ = false; ///< since the daemon last had its name
 };
+
+/// True if this process is a service of systemd's that is being stopped to be started again (`systemctl
+/// restart`). Waits for the answer, a second at most; false where there is none.
+[[nodiscard]] bool is_being_restarted();
 
 } // namespace affinityd::control
