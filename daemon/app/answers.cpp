@@ -350,16 +350,6 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
                             fmt::format("process {}", process.tid),
                             silence_text(process),
                             fmt::format("ps -fp {}", process.tid)});
-    const auto refused = lines->refused();
-    if (!refused)
-        problems.push_back(
-            {{}, "cmdline", "no command line is read until one of these processes answers or ends"});
-    for (const auto user : refused.value_or(std::vector<uid_t>{}))
-        problems.push_back({{},
-                            "cmdline",
-                            fmt::format("no command line of processes of user {} is read until one of these "
-                                        "processes answers or ends",
-                                        user)});
     return problems;
 }
 
@@ -664,11 +654,10 @@ void Daemon::PlanJob::begin(int pid) {
     if (!decide(*looking_)) looking_.reset();
 }
 
-/// Finds the policy that wants it, if that is known yet. False: it need not be looked at.
+/// Finds the policy that wants it. False: it need not be looked at.
 bool Daemon::PlanJob::decide(Looking& looking) {
     const auto& scan = looking.scan;
     const auto policy = daemon_.tasks_.match(scan);
-    if (scan.facts().is_unfinished()) return true;
     if (!policy && !daemon_.tasks_.must_look_at(scan, scan.parent())) return false;
     looking.policy = policy;
     // The pass would drop what is known of another process, or of one that was under another policy.
@@ -681,13 +670,6 @@ bool Daemon::PlanJob::decide(Looking& looking) {
 }
 
 bool Daemon::PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
-    if (const auto& facts = looking.scan.shared_facts(); facts->is_unfinished()) {
-        while (facts->is_unfinished()) {
-            facts->go_on();
-            if (facts->is_unfinished() && out_of_time()) return false;
-        }
-        if (!decide(looking)) return true;
-    }
     if (!looking.is_read) {
         if (!looking.scan.step(out_of_time)) return false;
         if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);
@@ -745,7 +727,7 @@ class Daemon::ExplainJob final : public Inquiry {
     bool list(const OutOfTime& out_of_time) override {
         if (is_overtaken()) return true;
         if (!scan_ && !begin()) return give_up({"there is no such process", std::to_string(value_.pid), 0});
-        if (!is_considered_ && !consider(out_of_time)) return false;
+        if (!is_considered_ && !consider()) return false;
         if (!threads_) {
             if (!scan_->step(out_of_time)) return false;
             auto threads = scan_->take_threads();
@@ -760,7 +742,7 @@ class Daemon::ExplainJob final : public Inquiry {
     }
     OwnedText finish() override { return status::finish(std::move(text_), value_); }
     [[nodiscard]] bool begin();
-    [[nodiscard]] bool consider(const OutOfTime& out_of_time);
+    [[nodiscard]] bool consider();
     [[nodiscard]] bool await_answer();
     void explain(std::size_t index);
     [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
@@ -790,14 +772,9 @@ bool Daemon::ExplainJob::begin() {
     return true;
 }
 
-/// False: more of the process is to be read first.
-bool Daemon::ExplainJob::consider(const OutOfTime& out_of_time) {
+/// False: an answer of the process has to come first.
+bool Daemon::ExplainJob::consider() {
     const auto facts = scan_->shared_facts();
-    static_cast<void>(facts->listen_ports());
-    while (facts->is_unfinished()) {
-        facts->go_on();
-        if (facts->is_unfinished() && out_of_time()) return false;
-    }
     const ProcessLineage lineage(daemon_.shared_.root, daemon_.tasks_.table(), world_->policies());
     auto verdicts = world_->matcher().explain(*facts, lineage);
     if (facts->is_silent() && await_answer()) return false;

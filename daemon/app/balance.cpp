@@ -6,7 +6,7 @@
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "host/signals.hpp"
-#include "inventory/run_record.hpp"
+#include "inventory/process_files.hpp"
 #include "topology/reader.hpp"
 
 #include <algorithm>

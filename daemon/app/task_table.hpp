@@ -4,7 +4,7 @@
 #include "base/cpu_set.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/enforcer.hpp"
-#include "inventory/run_record.hpp"
+#include "inventory/process_files.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "policy/policy.hpp"

@@ -3,9 +3,9 @@
 
 #include "app/task_table.hpp"
 #include "base/text.hpp"
-#include "host/boot_clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ void Settling::look_later(const inventory::ProcessFacts& facts, std::optional<st
     if (!world.matcher().has_late_conditions()) return;
     const int pid = facts.id().tid;
     const ProcessLineage lineage(root_, table_, world.policies());
-    if (!facts.is_unfinished() && !world.matcher().may_want_later(facts, lineage, policy))
+    if (!world.matcher().may_want_later(facts, lineage, policy))
         later_.end_series(pid);
     else if (has_changed)
         later_.begin_series(pid, sources_.owner(pid), Clock::now());
@@ -173,16 +173,6 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     std::ranges::sort(unseen);
     unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
     return unseen;
-}
-
-/// Reads on what it takes to know which policy wants the process. True: all of it.
-bool read_facts(const Turn& turn, const OutOfTime& out_of_time) {
-    const auto& facts = turn.scan.shared_facts();
-    while (facts->is_unfinished()) {
-        facts->go_on();
-        if (facts->is_unfinished() && out_of_time()) return false;
-    }
-    return true;
 }
 
 /// True: they were read, or cannot be.
@@ -328,9 +318,7 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan& scan, const Proces
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
     const auto policy = match(scan);
     // Most programs of a busy server end here: nothing is made for them.
-    const auto& facts = scan.facts();
-    const bool is_known_whole = !facts.is_unfinished() && facts.is_complete();
-    if (!policy && is_known_whole && !must_look_at(scan, creator)) return std::nullopt;
+    if (!policy && scan.facts().is_complete() && !must_look_at(scan, creator)) return std::nullopt;
     Turn turn{std::move(scan), change};
     turn.change.creator = creator;
     if (decide(turn, policy)) return turn;
@@ -343,10 +331,6 @@ bool Tasks::decide(Turn& turn, std::optional<std::size_t> policy) {
     const auto& scan = turn.scan;
     const int pid = scan.id().tid;
     turn.world = parts_.current.world;
-    if (scan.facts().is_unfinished()) { // it is decided when go_on() has read all
-        if (auto* known = table_.find(pid)) known->look.is_unread = true; // stays what it is until then
-        return true;
-    }
     if (!scan.facts().is_complete()) {
         // What could not be read says nothing: a process that is known stays what it is.
         if (!scan.facts().is_silent())
@@ -388,12 +372,6 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         turn.was_left |= left;
         return left;
     };
-    if (turn.scan.facts().is_unfinished()) {
-        if (!read_facts(turn, leave)) return false;
-        if (!decide(turn, match(turn.scan))) turn.world.reset();
-        turn.is_incomplete |= !turn.scan.facts().is_complete() && !turn.scan.facts().is_silent();
-        if (!turn.world) return true;
-    }
     if (!turn.is_read && !read_threads(turn, leave, parts_.log)) return false;
     auto* known = table_.find(pid);
     // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the
@@ -636,8 +614,7 @@ void Tasks::task_gone(int pid, int tid) {
     if (known == nullptr) return;
     const bool may_be_last = tid == pid || known->threads.size() < 2;
     const bool lives_on = may_be_last && inventory::lives_on(parts_.root, known->id);
-    if (tid == pid && lives_on)
-        return lose_main(*known, placer_.assignments());
+    if (tid == pid && lives_on) return lose_main(*known, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
         placer_.ended(thread->id);
         reaper_.bury(thread->id, pid, placer_.assignments());

@@ -2,80 +2,99 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "coexist/irqbalance_call.hpp"
-#include "coexist/irqbalance_protocol.hpp"
+#include "host/fd.hpp"
 
-#include <deque>
+#include <future>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::coexist {
+
+// The language of irqbalance's socket. Source: irqbalance(1), "API".
+
+/// The request that replaces the list of banned interrupts. No value: the list is longer than irqbalance
+/// reads (255 bytes).
+[[nodiscard]] std::optional<std::string> ban_request(const std::vector<unsigned>& irqs);
+
+/// The interrupts of "SLEEP 10 IRQ 30 LOAD 0 DIFF 0 CLASS 5 ... BANNED 0", which answers "setup", in
+/// ascending order. Accepts any bytes.
+[[nodiscard]] std::vector<unsigned> parse_irqbalance_setup(std::string_view text);
+
+/// True if the text begins as an answer to "setup" does.
+[[nodiscard]] bool is_setup_answer(std::string_view text);
+
+/// True for "irqbalance812.sock".
+[[nodiscard]] bool is_irqbalance_socket(std::string_view name);
+
+/// irqbalance's own lists of banned interrupts, by the name of its socket, each ascending.
+using BannedLists = std::map<std::string, std::vector<unsigned>>;
+
+/// One line for each socket: its name and its interrupts, divided by spaces.
+[[nodiscard]] std::string print_record(const BannedLists& lists);
+/// The reverse; what cannot be read is left out.
+[[nodiscard]] BannedLists parse_record(std::string_view text);
 
 /// Keeps irqbalance off the interrupts that are under policy: through the socket by which root may ask for
 /// its settings and replace its list of banned interrupts while it runs. Its files are never touched. Its own
 /// list is written down first, so that it can be given back, also by the next daemon.
 ///
-/// Nothing here waits: a change starts a conversation, which handle() carries on whenever fd() is readable.
+/// A thread talks, so that no caller waits; at its end it waits for the conversation under way, half a second
+/// for each irqbalance that does not answer.
 class Irqbalance {
   public:
-    using Clock = std::chrono::steady_clock;
     /// `folder`: where its sockets are; `record`: the file for its own lists.
-    Irqbalance(std::string folder, std::string record)
-        : folder_(std::move(folder)), record_(std::move(record)) {}
+    Irqbalance(std::string folder, std::string record);
 
     /// Asks every running irqbalance to leave these interrupts alone (ascending, each once), in place of
     /// those asked for before.
-    void keep_off(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
+    void keep_off(std::vector<unsigned> irqs);
     /// Asks each to use its own list again.
-    void give_back(Clock::time_point now = Clock::now());
+    void give_back();
 
-    /// For an event loop: readable when handle() has work; always the same, -1 if there is none to be had.
-    [[nodiscard]] int fd() const { return wake_up_.fd(); }
-    void handle(Clock::time_point now = Clock::now());
+    /// Readable when a conversation is over: then handle(). -1 if there is no descriptor to be had.
+    [[nodiscard]] int fd() const { return over_.get(); }
+    void handle();
     /// A conversation is under way.
-    [[nodiscard]] bool is_talking() const { return call_.has_value(); }
+    [[nodiscard]] bool is_talking() const { return talking_.valid(); }
 
-    /// How it stands, for a person: what was asked, what is being asked, or why it cannot be asked.
+    /// One line for a person: what was asked, what is being asked, or why it cannot be asked.
     [[nodiscard]] std::string note() const;
     /// Each that runs has taken the list.
     [[nodiscard]] bool keeps_off() const;
     /// The faults of give_back(), one line each, since the last call.
     [[nodiscard]] std::vector<Error> take_faults();
 
-  private:
     struct Instance {
         std::vector<unsigned> original; ///< what it left alone before
         std::vector<unsigned> asked;    ///< what it was asked to leave alone
         bool is_known = false;          ///< both are
         std::string fault;              ///< why it could not be told
     };
-    struct Call {
-        std::string socket;
-        bool is_question = false; ///< for its list; else the list is given
-        std::vector<unsigned> list;
-        IrqbalanceCall call;
+    using Instances = std::map<std::string, Instance>; ///< by socket
+    struct Wish {
+        std::vector<unsigned> irqs;
+        bool is_return = false;
     };
-    void look_for_sockets();
-    void talk(Clock::time_point now);
-    [[nodiscard]] bool start_next(Clock::time_point now);
-    [[nodiscard]] std::optional<Call> next_call(const std::string& socket, Instance& instance,
-                                                Clock::time_point now);
-    void finish(Call& call, const Result<std::string>& result);
-    void learn(const std::string& socket, Instance& instance, const std::string& answer);
-    [[nodiscard]] Result<void> write_record() const;
-    [[nodiscard]] BannedLists read_record() const;
+
+  private:
+    struct Outcome {
+        Instances instances;
+        std::vector<Error> faults;
+    };
+    void talk(Wish wish);
 
     std::string folder_;
     std::string record_;
-    std::vector<unsigned> wanted_;
-    bool is_returning_ = false;
-    std::map<std::string, Instance> instances_; ///< by socket
-    std::deque<std::string> queue_;             ///< sockets still to be talked to
-    std::optional<Call> call_;
-    WakeUp wake_up_;
+    Wish wish_;             ///< the latest
+    bool is_new_ = false;   ///< the conversation under way is about another one
+    Instances instances_;   ///< as of the last conversation
+    std::string no_thread_; ///< why there was none
     std::vector<Error> faults_;
+    host::Fd over_;
+    std::future<Outcome> talking_; ///< last: its end waits for the thread
 };
 
 } // namespace affinityd::coexist

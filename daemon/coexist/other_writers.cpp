@@ -53,18 +53,16 @@ bool OtherWriters::is_unknown(int pid, std::string_view comm) const {
     return (known == running_.end() || known->second != pid) && is_writer(pid, comm);
 }
 
-void OtherWriters::finish_pass(std::vector<unsigned> irqs, Clock::time_point now) {
+void OtherWriters::finish_pass(std::vector<unsigned> irqs) {
     running_ = std::exchange(seen_, {});
     is_list_new_ = true;
-    if (acts_ && running_.contains("irqbalance")) irqbalance_.keep_off(std::move(irqs), now);
+    if (acts_ && running_.contains("irqbalance")) irqbalance_.keep_off(std::move(irqs));
 }
 
-void OtherWriters::stop(Clock::time_point now) {
+void OtherWriters::stop() {
     is_list_new_ = false;
-    irqbalance_.give_back(now);
+    irqbalance_.give_back();
 }
-
-void OtherWriters::handle(Clock::time_point now) { irqbalance_.handle(now); }
 
 std::vector<OtherWriter> OtherWriters::list() const {
     std::vector<OtherWriter> list;

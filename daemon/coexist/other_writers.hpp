@@ -3,7 +3,6 @@
 
 #include "coexist/irqbalance.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -30,8 +29,7 @@ struct OtherWriter {
 struct Notice {
     enum class Kind : std::uint8_t {
         other_writer,      ///< something else sets masks of interrupts: OtherWriter
-        list_not_returned, ///< irqbalance did not get its own list back, or the record of it could not be
-                           ///< written
+        list_not_returned, ///< irqbalance has not its own list back, or the record of it is not written
     };
     Kind kind = Kind::other_writer;
     std::string text; ///< one line
@@ -41,7 +39,6 @@ struct Notice {
 /// irqbalance off those that are under policy while it runs.
 class OtherWriters {
   public:
-    using Clock = std::chrono::steady_clock;
     struct Places {
         std::string runtime_dir;    ///< irqbalance's own list is kept in its irqbalance.banned
         std::string irqbalance_dir; ///< where irqbalance has its sockets
@@ -58,13 +55,13 @@ class OtherWriters {
         return is_name(comm) && is_unknown(pid, comm); // asked for each new program
     }
     /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() carries on.
-    void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
+    void finish_pass(std::vector<unsigned> irqs);
     /// Starts to give irqbalance its own list back. Over when is_talking() is false.
-    void stop(Clock::time_point now = Clock::now());
+    void stop();
 
     /// The conversation with irqbalance, see Irqbalance.
     [[nodiscard]] int fd() const { return irqbalance_.fd(); }
-    void handle(Clock::time_point now = Clock::now());
+    void handle() { irqbalance_.handle(); }
     [[nodiscard]] bool is_talking() const { return irqbalance_.is_talking(); }
 
     /// As of the last pass, with irqbalance's present note.

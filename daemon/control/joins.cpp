@@ -331,8 +331,7 @@ bool JoinSocket::admit_next() {
 
 int JoinSocket::await(Peer& peer) {
     sd_event_source* readable = nullptr;
-    const int status =
-        sd_event_add_io(event_, &readable, peer.connection.get(), EPOLLIN, on_packet, &peer);
+    const int status = sd_event_add_io(event_, &readable, peer.connection.get(), EPOLLIN, on_packet, &peer);
     peer.readable.reset(readable);
     return status < 0 ? status : sd_event_source_set_priority(readable, behind_others);
 }

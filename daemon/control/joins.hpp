@@ -3,8 +3,8 @@
 
 #include "app/commands.hpp"
 #include "base/error.hpp"
-#include "control/join_wire.h"
 #include "control/calls.hpp"
+#include "control/join_wire.h"
 #include "host/fd.hpp"
 
 #include <atomic>

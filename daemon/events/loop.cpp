@@ -339,9 +339,9 @@ void EventLoop::take_arguments() {
     auto& tasks = manager_.tasks();
     const auto late = tasks.sources().command_lines()->take_late();
     if (is_stopping_) return;
-    for (const auto& process : late.processes)
+    for (const auto& process : late)
         tasks.process_changed(process.tid);
-    if (late.has_room) want_pass(soon);
+    if (!late.empty()) want_pass(later); // for others, which could not be asked
 }
 
 /// After whatever else was handled: processes under policy may live in other cpusets than before.

@@ -2,13 +2,14 @@
 #include "inventory/descriptors.hpp"
 
 #include "base/text.hpp"
+#include "inventory/process_files.hpp"
+#include "inventory/task.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include <dirent.h>
-#include <libproc2/pids.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -73,43 +74,21 @@ int why_no_link(const host::Dir& descriptors, int number) {
     return code == EACCES || code == EPERM ? code : 0;
 }
 
-Result<DescriptorWalk> DescriptorWalk::open(const host::Dir& process) {
+Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::size_t most) {
     auto entries = NumberedEntries::open(process, "fd");
     if (!entries) return std::unexpected(entries.error());
-    return DescriptorWalk(std::move(*entries));
-}
-
-Result<bool> DescriptorWalk::step(std::size_t most) {
+    std::vector<std::uint64_t> inodes;
     for (std::size_t looked = 0; looked < most; ++looked) {
-        const auto number = entries_.next();
+        const auto number = entries->next();
         if (!number) return std::unexpected(number.error());
-        if (!*number) return true;
-        if (const auto inode = socket_inode(entries_.dir(), **number)) inodes_.push_back(*inode);
+        if (!*number) break;
+        if (const auto inode = socket_inode(entries->dir(), **number)) inodes.push_back(*inode);
     }
-    return false;
+    std::ranges::sort(inodes);
+    const auto rest = std::ranges::unique(inodes); // a duplicated descriptor is the same socket
+    inodes.erase(rest.begin(), rest.end());
+    return inodes;
 }
-
-std::vector<std::uint64_t> DescriptorWalk::take_inodes() {
-    std::ranges::sort(inodes_);
-    const auto rest = std::ranges::unique(inodes_); // a duplicated descriptor is the same socket
-    inodes_.erase(rest.begin(), rest.end());
-    return std::exchange(inodes_, {});
-}
-
-namespace {
-
-struct Unref {
-    void operator()(pids_info* info) const { procps_pids_unref(&info); }
-};
-
-std::unique_ptr<pids_info, Unref> open_proc2() {
-    pids_item item = PIDS_ID_PID;
-    pids_info* info = nullptr;
-    if (procps_pids_new(&info, &item, 1) < 0) return nullptr;
-    return std::unique_ptr<pids_info, Unref>(info);
-}
-
-} // namespace
 
 Result<PidStream> PidStream::open(const host::Root& root) {
     auto entries = NumberedEntries::open(root.proc(), "");
@@ -127,29 +106,7 @@ Result<std::optional<int>> PidStream::next() {
     return std::nullopt;
 }
 
-namespace {
-
-/// No value: the library cannot serve.
-std::optional<Result<std::vector<int>>> list_live_pids() {
-    const auto info = open_proc2();
-    if (!info) return std::nullopt;
-    std::vector<int> pids;
-    errno = 0; // the library answers the end and a /proc that cannot be opened with the same null
-    while (const pids_stack* stack = procps_pids_get(info.get(), PIDS_FETCH_TASKS_ONLY))
-        pids.push_back(PIDS_VAL(0, s_int, stack, info.get()));
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EACCES)
-        return fail("cannot list the processes", {}, errno);
-    return pids;
-}
-
-} // namespace
-
 Result<std::vector<int>> list_pids(const host::Root& root) {
-    auto listed = root.is_live() ? list_live_pids() : std::nullopt;
-    if (listed) {
-        if (*listed) std::ranges::sort(**listed);
-        return std::move(*listed);
-    }
     auto stream = PidStream::open(root);
     if (!stream) return std::unexpected(stream.error());
     std::vector<int> pids;
@@ -161,6 +118,84 @@ Result<std::vector<int>> list_pids(const host::Root& root) {
     }
     std::ranges::sort(pids);
     return pids;
+}
+
+namespace {
+
+bool is_queue_thread(std::string_view comm) { return comm.starts_with("napi/") || comm.starts_with("irq/"); }
+
+} // namespace
+
+KernelThreadScan::KernelThreadScan(const host::Root& root, std::span<const KernelThread> known)
+    : root_(&root), known_(known.begin(), known.end()) {}
+
+Result<void> KernelThreadScan::begin() {
+    has_begun_ = true;
+    const auto text = root_->proc().text("2/task/2/children");
+    if (!text || text->empty()) {
+        auto stream = PidStream::open(*root_);
+        if (!stream) return std::unexpected(stream.error());
+        stream_ = std::move(*stream);
+        return {};
+    }
+    for (const auto word : split_words(*text))
+        if (const auto pid = parse_number<int>(word); pid && *pid > 0) children_.push_back(*pid);
+    for (const auto& thread : known_)
+        if (std::ranges::find(children_, thread.id.tid) == children_.end())
+            children_.push_back(thread.id.tid);
+    return {};
+}
+
+Result<void> KernelThreadScan::look_at(int pid) {
+    StatBuffer buffer;
+    const auto read = read_stat(root_->proc(), std::to_string(pid) + "/stat", buffer);
+    if (!read) return std::unexpected(read.error());
+    const auto& line = *read;
+    // Any program may have the name napi/eth0-1; the flag is the kernel's.
+    if (!line || line->id != pid || line->is_dead() || (line->flags & pf_kthread) == 0) return {};
+    auto comm = unescape_comm(line->comm);
+    if (is_queue_thread(comm)) found_.push_back({{pid, line->start_time}, std::move(comm)});
+    return {};
+}
+
+/// 0: no more.
+Result<int> KernelThreadScan::next() {
+    if (stream_) {
+        const auto pid = stream_->next();
+        if (!pid) return std::unexpected(pid.error());
+        return pid->value_or(0);
+    }
+    if (children_.empty()) return 0;
+    const int pid = children_.back();
+    children_.pop_back();
+    return pid;
+}
+
+bool KernelThreadScan::step(const std::function<bool()>& out_of_time) {
+    auto done = has_begun_ ? Result<void>() : begin();
+    while (done) {
+        const auto pid = next();
+        if (pid && *pid == 0) return true;
+        done = pid ? look_at(*pid) : std::unexpected(pid.error());
+        if (done && out_of_time()) return false;
+    }
+    fault_ = done.error();
+    return true;
+}
+
+Result<std::vector<KernelThread>> KernelThreadScan::take() {
+    if (fault_) return std::unexpected(*fault_);
+    std::ranges::sort(found_, {}, &KernelThread::id);
+    const auto rest = std::ranges::unique(found_);
+    found_.erase(rest.begin(), rest.end());
+    return std::move(found_);
+}
+
+Result<std::vector<KernelThread>> find_kernel_threads(const host::Root& root,
+                                                      std::span<const KernelThread> known) {
+    KernelThreadScan scan(root, known);
+    scan.step([] { return false; });
+    return scan.take();
 }
 
 } // namespace affinityd::inventory

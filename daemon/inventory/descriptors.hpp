@@ -2,13 +2,16 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/task_id.hpp"
 #include "host/root.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,27 +52,13 @@ class NumberedEntries {
 /// security module); 0: it may.
 [[nodiscard]] int why_no_link(const host::Dir& descriptors, int number);
 
-/// Finds the sockets that a process has open, with one readlink(2) for each of its descriptors. It may have a
-/// million: the walk can be left and taken up again.
-class DescriptorWalk {
-  public:
-    /// `process`: its folder below /proc, or that of one of its threads.
-    static Result<DescriptorWalk> open(const host::Dir& process);
-
-    /// Looks at the next `most` descriptors. True: there are no more.
-    Result<bool> step(std::size_t most);
-    /// Inodes of the sockets that were found, ascending, each once.
-    [[nodiscard]] std::vector<std::uint64_t> take_inodes();
-
-  private:
-    explicit DescriptorWalk(NumberedEntries entries) : entries_(std::move(entries)) {}
-    NumberedEntries entries_;
-    std::vector<std::uint64_t> inodes_;
-};
+/// Inodes of the sockets that a process has open, ascending, each once; the first `most` of its descriptors
+/// are looked at, with one readlink(2) for each. `process`: its folder below /proc, or that of one of its
+/// threads. An Error: its descriptors cannot be listed.
+[[nodiscard]] Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::size_t most);
 
 /// The processes of a machine, one at a time, so that a listing of a hundred thousand can be interrupted
-/// and resumed. From the directory, as libproc2 takes a thousand at once, which is most of a millisecond in
-/// one system call. A process that is born or ends meanwhile may or may not be among them.
+/// and resumed. A process that is born or ends meanwhile may or may not be among them.
 class PidStream {
   public:
     static Result<PidStream> open(const host::Root& root);
@@ -82,8 +71,47 @@ class PidStream {
     std::optional<NumberedEntries> entries_; ///< no value: a recording without processes, or the end
 };
 
-/// Process ids in ascending order, in one go: on this machine through libproc2, in a recording, or where the
-/// library cannot serve, from the directory. A recording without processes has none.
+/// Process ids in ascending order, in one go. A recording without processes has none.
 [[nodiscard]] Result<std::vector<int>> list_pids(const host::Root& root);
+
+/// A kernel thread that works for a NIC's queue: threaded NAPI ("napi/eth0-8193") or a threaded interrupt
+/// handler ("irq/24-eth0").
+struct KernelThread {
+    TaskId id;
+    std::string comm;
+
+    friend bool operator==(const KernelThread&, const KernelThread&) = default;
+};
+
+/// Finds these threads, in slices, among the children of kthreadd (task/2/children) and the threads known
+/// before: proc(5) warns that a list read while children end may lack others. Where the list is missing, all
+/// processes are looked at.
+class KernelThreadScan {
+  public:
+    /// `known`: what the scan before found. `root` must outlive the scan.
+    KernelThreadScan(const host::Root& root, std::span<const KernelThread> known);
+
+    /// True: finished. Asks `out_of_time` after every stat line.
+    bool step(const std::function<bool()>& out_of_time);
+    /// The threads of a finished scan, ascending by tid. An Error: processes could not be listed or read.
+    [[nodiscard]] Result<std::vector<KernelThread>> take();
+
+  private:
+    [[nodiscard]] Result<int> next();
+    [[nodiscard]] Result<void> look_at(int pid);
+    [[nodiscard]] Result<void> begin();
+
+    const host::Root* root_;
+    std::vector<KernelThread> known_;
+    bool has_begun_ = false;
+    std::vector<int> children_;       ///< still to be looked at, from the back
+    std::optional<PidStream> stream_; ///< used instead where there is no reliable list
+    std::vector<KernelThread> found_;
+    std::optional<Error> fault_;
+};
+
+/// The same in one go.
+[[nodiscard]] Result<std::vector<KernelThread>> find_kernel_threads(const host::Root& root,
+                                                                    std::span<const KernelThread> known = {});
 
 } // namespace affinityd::inventory

@@ -265,8 +265,7 @@ namespace {
 
 constexpr std::size_t cmdline_limit =
     128U << 10; // more than any rule matches; a program may write megabytes there
-constexpr std::size_t most_descriptors = 65'536;
-constexpr std::size_t descriptors_per_step = 256; // some 0.15 ms
+constexpr std::size_t most_descriptors = 4096; // some 2 ms; servers open their listeners first
 constexpr std::size_t small_file = 64U << 10;
 
 /// The second of the numbers after "Key:" (real, effective, saved, file system).
@@ -313,15 +312,6 @@ struct Folder {
 
 void note(bool& is_complete, const Error& fault) {
     if (fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM) is_complete = false;
-}
-
-/// Looks at its next descriptors: those of `known.walk`.
-void walk_on(auto& known, std::size_t most, bool& is_complete) {
-    const auto is_done = known.walk->step(most);
-    if (!is_done) note(is_complete, is_done.error());
-    if (is_done && !*is_done) return;
-    known.inodes = known.walk->take_inodes();
-    known.walk.reset();
 }
 
 /// If it is still the same process.
@@ -395,29 +385,24 @@ bool LazyFacts::is_exe_true() const {
     return *is_true;
 }
 
-/// A kernel thread has none, and no memory that could keep anybody waiting.
+/// A kernel thread has none, and no memory for which a reader could wait.
 std::string LazyFacts::arguments() const {
     auto* lines = sources_ == nullptr ? nullptr : sources_->command_lines();
     if (lines == nullptr || is_kernel())
         return read_file(*root_, cheap_, Of::living, is_complete_, "cmdline", cmdline_limit);
-    const auto user = [this] { return sources_->person(owner().uid); };
-    auto answer = lines->find(cheap_.id, user);
-    if (!answer) {
-        const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
-        if (!its) return {};
-        auto opened = its->dir.open_file("cmdline", O_RDONLY);
-        if (!opened) {
-            note(is_complete_, opened.error());
-            return {};
-        }
-        answer = lines->read(cheap_.id, std::move(*opened), cmdline_limit, user);
+    const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
+    if (!its) return {};
+    auto file = its->dir.open_file("cmdline", O_RDONLY);
+    if (!file) {
+        note(is_complete_, file.error());
+        return {};
     }
-    is_silent_ |= answer->code == EAGAIN;
-    if (answer->code == EAGAIN)
-        is_complete_ = false;
-    else if (answer->code != 0)
-        note(is_complete_, fail("cannot read", "cmdline", answer->code).error());
-    return answer->code == 0 ? std::move(answer->text) : "";
+    auto answer = lines->read(cheap_.id, std::move(*file), cmdline_limit, sources_->owner(cheap_.id.tid));
+    if (answer.code == 0) return std::move(answer.text);
+    is_silent_ |= answer.code == EAGAIN;
+    is_complete_ &= answer.code != EAGAIN;
+    note(is_complete_, fail("cannot read", "cmdline", answer.code).error());
+    return {};
 }
 
 const std::string& LazyFacts::cmdline() const {
@@ -467,39 +452,27 @@ const std::string& LazyFacts::group() const {
     return *group;
 }
 
-/// Without sources nobody waits: it is read in one go.
-const std::vector<std::uint64_t>* LazyFacts::socket_inodes() const {
-    auto& known = expensive();
-    if (known.inodes) return &*known.inodes;
-    if (known.walk) return nullptr;
-    const auto its = is_kernel() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
-    auto walk = its ? DescriptorWalk::open(its->dir) : Result<DescriptorWalk>(fail("no such process"));
-    if (!walk) {
-        note(is_complete_, walk.error());
-        return &known.inodes.emplace();
+const std::vector<std::uint64_t>& LazyFacts::sockets() const {
+    auto& inodes = expensive().inodes;
+    if (!inodes) {
+        const auto its = is_kernel() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
+        auto found = its ? socket_inodes(its->dir, most_descriptors) : std::vector<std::uint64_t>();
+        if (!found) note(is_complete_, found.error());
+        inodes = std::move(found).value_or(std::vector<std::uint64_t>());
     }
-    known.walk.emplace(std::move(*walk));
-    const bool in_one_go = sources_ == nullptr || sources_->command_lines() == nullptr;
-    walk_on(known, in_one_go ? most_descriptors : descriptors_per_step, is_complete_);
-    return known.inodes ? &*known.inodes : nullptr;
-}
-
-void LazyFacts::go_on() {
-    if (is_unfinished()) walk_on(expensive(), descriptors_per_step, is_complete_);
+    return *inodes;
 }
 
 const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
-    static const std::vector<std::uint16_t> unknown;
-    const auto* inodes = socket_inodes();
-    if (inodes == nullptr) return unknown;
+    const auto& inodes = sockets();
     auto& ports = expensive().ports;
     if (!ports) {
         FactSources own(*root_, AskName{});
         ports.emplace();
         const auto its =
-            inodes->empty() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
+            inodes.empty() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
         if (its) {
-            auto found = (sources_ != nullptr ? *sources_ : own).listen_ports(its->path, *inodes);
+            auto found = (sources_ != nullptr ? *sources_ : own).listen_ports(its->path, inodes);
             is_silent_ |= !found; // until the list comes
             is_complete_ &= found.has_value();
             ports = std::move(found).value_or(std::vector<std::uint16_t>{});
@@ -509,15 +482,13 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
 }
 
 const std::vector<std::uint16_t>& LazyFacts::foreign_ports() const {
-    static const std::vector<std::uint16_t> unknown;
-    const auto* inodes = socket_inodes();
-    if (inodes == nullptr) return unknown;
+    const auto& inodes = sockets();
     auto& ports = expensive().foreign_ports;
     if (!ports) {
         ports.emplace();
-        if (!inodes->empty())
+        if (!inodes.empty())
             if (const auto its = open_folder(*root_, cheap_, Of::living, is_complete_))
-                ports = foreign_listen_ports(*root_, its->path, *inodes);
+                ports = foreign_listen_ports(*root_, its->path, inodes);
     }
     return *ports;
 }

@@ -129,8 +129,6 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override;
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
     [[nodiscard]] bool is_silent() const override { return is_silent_; }
-    [[nodiscard]] bool is_unfinished() const override { return expensive_ && expensive_->walk; }
-    void go_on() override;
 
   private:
     struct Owner {
@@ -143,11 +141,10 @@ class LazyFacts final : public ProcessFacts {
         std::optional<bool> is_exe_true;
         std::optional<std::string> cmdline, cgroup, user, group;
         std::optional<Owner> owner;
-        std::optional<DescriptorWalk> walk;               ///< under way
         std::optional<std::vector<std::uint64_t>> inodes; ///< of its sockets
         std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
     };
-    [[nodiscard]] const std::vector<std::uint64_t>* socket_inodes() const; ///< nullptr: not known yet
+    [[nodiscard]] const std::vector<std::uint64_t>& sockets() const;
     [[nodiscard]] std::string arguments() const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Program& program() const;

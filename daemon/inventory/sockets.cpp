@@ -393,16 +393,4 @@ std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, const st
     return ports;
 }
 
-Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid, std::size_t most) {
-    const auto process = root.proc().dir(std::to_string(pid));
-    auto walk =
-        process ? DescriptorWalk::open(*process) : Result<DescriptorWalk>(std::unexpected(process.error()));
-    if (!walk) {
-        if (host::means_absent(walk.error().code)) return std::vector<std::uint64_t>{};
-        return std::unexpected(walk.error());
-    }
-    if (const auto walked = walk->step(most); !walked) return std::unexpected(walked.error());
-    return walk->take_inodes();
-}
-
 } // namespace affinityd::inventory

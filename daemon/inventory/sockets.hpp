@@ -144,12 +144,6 @@ class Listeners {
 [[nodiscard]] std::vector<std::uint16_t> ports_of(const SocketTable& table,
                                                   const std::vector<std::uint64_t>& inodes);
 
-/// Inodes of the sockets that a process has open, ascending; the first `most` of its descriptors are looked
-/// at. One readlink(2) for each: only for processes that matter. None if the process is gone. An Error: its
-/// descriptors cannot be listed.
-[[nodiscard]] Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid,
-                                                               std::size_t most = 65536);
-
 // `process` is a process's folder below /proc: "PID", or "PID/task/TID" where its main thread has ended.
 
 /// Listening sockets of the namespace that it lives in, by its files net/{tcp,udp}{,6}. Only the

@@ -61,10 +61,6 @@ class ProcessFacts {
     [[nodiscard]] virtual bool is_complete() const { return true; }
     /// True: it is incomplete because the process gives no answer. When it does, it is looked at again.
     [[nodiscard]] virtual bool is_silent() const { return false; }
-    /// True: the ports are asked for and not known yet, as the process has very many descriptors: go_on().
-    [[nodiscard]] virtual bool is_unfinished() const { return false; }
-    /// Reads on, for a fraction of a millisecond.
-    virtual void go_on() {}
 };
 
 /// Facts as plain values: for tests, recordings and snapshots. Missing ones are empty.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "inventory/kernel_threads.hpp"
+#include "inventory/descriptors.hpp"
 #include "irq/irq.hpp"
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"

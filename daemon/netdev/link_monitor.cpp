@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/link_monitor.hpp"
 
-#include "host/attributes.hpp"
+#include "host/netlink.hpp"
 
 #include <algorithm>
 #include <array>

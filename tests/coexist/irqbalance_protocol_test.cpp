@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coexist/irqbalance_protocol.hpp"
+#include "coexist/irqbalance.hpp"
 
 #include <numeric>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../support/no_descriptors_left.hpp"
-#include "inventory/kernel_threads.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/task.hpp"
 #include "recorded.hpp"
 

@@ -210,33 +210,6 @@ TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
     ::waitpid(pid, nullptr, 0);
 }
 
-TEST(Live, ManyDescriptorsAreReadBitByBit) {
-    const auto root = live();
-    FactSources sources(root);
-    const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::listen(server.get(), 1), 0); // at any port
-    sources.listeners()->want({{1, 65535}});
-    std::vector<Fd> many;
-    while (many.size() < 800)
-        many.emplace_back(::fcntl(server.get(), F_DUPFD_CLOEXEC, 0));
-    const auto scan = ProcessScan::open(root, ::getpid(), &sources).value();
-    ASSERT_TRUE(scan);
-    const auto& facts = scan->shared_facts();
-    EXPECT_FALSE(facts->is_unfinished()) << "nobody has asked";
-    EXPECT_TRUE(facts->listen_ports().empty());
-    EXPECT_TRUE(facts->is_unfinished());
-    EXPECT_TRUE(facts->listen_ports().empty()) << "asking reads nothing further";
-    EXPECT_TRUE(facts->is_unfinished());
-    unsigned steps = 0;
-    for (; facts->is_unfinished() && steps < 100; ++steps)
-        facts->go_on();
-    EXPECT_GE(steps, 2U);
-    EXPECT_LT(steps, 100U);
-    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
-    EXPECT_EQ(facts->listen_ports().size(), 1U);
-    EXPECT_TRUE(facts->is_complete());
-}
-
 TEST(Live, KernelThreadsAreToldApart) {
     const auto root = live();
     std::size_t kernel = 0;
@@ -311,7 +284,7 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     const Listener tcp(AF_INET, SOCK_STREAM);
     const Listener udp(AF_INET, SOCK_DGRAM);
     const auto table = read_socket_table(root, {.wanted = Wanted::listeners}).value();
-    const auto inodes = socket_inodes(root, ::getpid()).value();
+    const auto inodes = socket_inodes(root.proc().dir(std::to_string(::getpid())).value(), 65536).value();
     const auto find = [&](Protocol protocol, std::uint16_t port) -> const LocalSocket* {
         for (const auto inode : inodes)
             if (const auto* socket = table.find(inode);
@@ -327,7 +300,10 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     sources.listeners()->want({{1, 65535}});
     EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     const auto ports =
-        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value()).value();
+        sources
+            .listen_ports(std::to_string(::getpid()),
+                          socket_inodes(root.proc().dir(std::to_string(::getpid())).value(), 65536).value())
+            .value();
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }

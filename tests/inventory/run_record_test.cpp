@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/run_record.hpp"
+#include "inventory/process_files.hpp"
 
 #include <chrono>
 

@@ -3,7 +3,7 @@
 
 #include "affinityctl/values/task_row.hpp"
 #include "host/root.hpp"
-#include "inventory/run_record.hpp"
+#include "inventory/process_files.hpp"
 
 #include <chrono>
 #include <map>

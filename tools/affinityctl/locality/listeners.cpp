@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/listeners.hpp"
 
+#include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
 
@@ -16,7 +17,7 @@ namespace affinityctl {
 namespace inventory = affinityd::inventory;
 
 namespace {
-constexpr std::size_t most_processes = 64;
+constexpr std::size_t most_processes = 64, most_descriptors = 65'536;
 /// Network namespace, protocol, address, interface, port.
 using ListenerPlace =
     std::tuple<std::uint64_t, inventory::Protocol, inventory::IpAddress, std::uint32_t, std::uint16_t>;
@@ -28,7 +29,11 @@ std::size_t listeners_at_one_port(const affinityd::host::Root& root, std::span<c
     for (const int pid : pids.first(std::min(pids.size(), most_processes))) {
         const auto process = std::to_string(pid);
         const auto space = affinityd::inventory::name_space(root, process, "net");
-        const auto inodes = inventory::socket_inodes(root, pid).value_or(std::vector<std::uint64_t>());
+        const auto folder = root.proc().dir(process);
+        const auto inodes =
+            folder
+                ? inventory::socket_inodes(*folder, most_descriptors).value_or(std::vector<std::uint64_t>())
+                : std::vector<std::uint64_t>();
         if (space == 0 || inodes.empty()) continue;
         if (!known.contains(space))
             known[space] = inventory::read_namespace_listeners(root, process)
