@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run by the build: writes the JSON Schema that is installed for editors.
-#include "policy/schema.hpp"
+#include "policy/print.hpp"
 
 #include <iostream>
 

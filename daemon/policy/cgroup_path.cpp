@@ -30,7 +30,7 @@ bool is_unit(std::string_view part) {
     return std::ranges::any_of(unit_endings, [&](auto ending) { return has_name_before(part, ending); });
 }
 
-/// Container ids are 64 hexadecimal digits everywhere; anything shorter is somebody's name.
+/// Container ids are 64 hexadecimal digits everywhere; anything shorter is a name.
 bool is_id(std::string_view text) {
     return text.size() == 64 &&
            std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });

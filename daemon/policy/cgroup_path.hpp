@@ -7,7 +7,7 @@
 
 namespace affinityd::policy {
 
-/// What a control-group path says about who a process belongs to.
+/// The unit and container that a control-group path names.
 struct CgroupNames {
     std::string unit; ///< systemd unit, the user manager's own one where there is one; "": none
     std::vector<std::string>

@@ -2,12 +2,195 @@
 #include "policy/fields.hpp"
 
 #include "base/text.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <algorithm>
 #include <array>
 
 namespace affinityd::policy {
+
+namespace {
+
+using V = std::string_view;
+constexpr std::array<V, 4> models{"none", "irq", "process", "full"};
+constexpr std::array<V, 6> spreads{"any", "cpu", "core", "llc", "node", "socket"};
+constexpr std::array<V, 5> binds{"cpu", "core", "llc", "node", "set"};
+constexpr std::array<V, 2> smts{"share", "avoid"};
+constexpr std::array<V, 6> togethers{"none", "core", "llc", "node", "socket", "measured"};
+constexpr std::array<V, 3> drifts{"enforce", "once", "yield"};
+constexpr std::array<V, 2> priors{"replace", "keep"};
+constexpr std::array<V, 2> stops{"restore", "keep"};
+constexpr std::array<V, 2> ways{"affinity", "cpuset"};
+constexpr std::array<V, 5> steers{"none", "auto", "accept", "tasks", "flows"};
+constexpr std::array<V, 2> memories{"stay", "follow"};
+constexpr std::array<V, 3> exclusives{"false", "true", "always"};
+
+// clang-format off
+constexpr std::array keys{
+    Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "Version of the language; files of version 1 keep their meaning."},
+    Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "A text for people, shown by affinityctl."},
+    Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
+    Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "Takes the tasks that no other policy wants; asked last whatever its priority."},
+    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "Conditions that a process must meet; all of them must hold."},
+    Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Chooses between nothing, the interrupts of the NICs, the tasks, and both, each task with the interrupts that serve it."},
+    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto means those whose addresses the matched sockets use."},
+    Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "Other interrupts of the policy, by handler (/proc/interrupts) or PCI function, dealt out over the cores of cpus."},
+    Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that the policy may use."},
+    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first; measured means near the policy's other tasks."},
+    Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "Deals tasks out, one after the other, over the groups of this level."},
+    Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "The width of each task's mask around its place; set means all of cpus."},
+    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "Shares cores between tasks, or uses only the first CPU in the set of each core (avoid)."},
+    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "Keeps all threads of one process inside one group of this level."},
+    Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread places it."},
+    Key{Level::top, "allow_join", Type::slots, {}, "none", "", "arrivals", "The slots that threads of these processes may join through libaffinity(3)."},
+    Key{Level::top, "exclusive", Type::choice, exclusives, "false", "", "true", "Keeps every other task off these CPUs while a program of the policy runs (true), or at all times (always)."},
+    Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "Keeps interrupts off the worker's core, but in its cache group."},
+    Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "Sets XPS, RPS and RFS along with the interrupts of the NICs."},
+    Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "Brings connections to the worker on whose lane their packets arrive."},
+    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "The answer to another program that changes a mask which the policy has set."},
+    Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Replaces a mask that a task had before, or keeps it and leaves the task alone."},
+    Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "Restores or keeps masks when the daemon stops or the policy is removed."},
+    Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "Places tasks by their affinity masks alone, or by the cpuset of their unit, too."},
+    Key{Level::top, "settle", Type::duration, {}, "2s", "time", "500ms", "The time for which a new process may use all of cpus, so that it counts them right, before it gets its own place."},
+    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "Leaves a process's memory where it is, or moves it to the nodes of its CPUs (follow)."},
+
+    Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
+    Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "Path of the program file."},
+    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one space."},
+    Key{Level::match, "unit", Type::patterns, {}, "any", "", "nginx.service", "systemd unit, or a slice around it."},
+    Key{Level::match, "cgroup", Type::patterns, {}, "any", "", "/system.slice/*", "Path of the control group."},
+    Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "Effective user, by name, or by number where it has none."},
+    Key{Level::match, "group", Type::patterns, {}, "any", "", "www-data", "Effective group, by name, or by number where it has none."},
+    Key{Level::match, "container", Type::patterns, {}, "any", "", "\"3f4a9c*\"", "Container, by id or name as the control group's path has it."},
+    Key{Level::match, "parent", Type::policies, {}, "any", "", "nginx", "Descendants of a process that the named policy matches."},
+    Key{Level::match, "listen", Type::ports, {}, "any", "port", "[80, 443, \"8000-8099\"]", "The process listens on one of these TCP or UDP ports."},
+    Key{Level::match, "kthread", Type::boolean, {}, "false", "", "true", "Matches kernel threads, which are never matched otherwise."},
+    Key{Level::match, "user-units", Type::boolean, {}, "false", "", "true", "Lets unit and container, here and in the maps below, mean those that users and containers made, too."},
+    Key{Level::match, "not", Type::condition_lists, {}, "nothing", "", "{comm: \"vim*\"}", "None of these maps of conditions may hold."},
+    Key{Level::match, "any", Type::condition_lists, {}, "nothing", "", "[{unit: nginx.service}, {comm: nginx}]", "At least one of these maps of conditions must hold."},
+    Key{Level::match, "all", Type::condition_lists, {}, "nothing", "", "[{user: www-data}, {group: www-data}]", "Each of these maps of conditions must hold."},
+
+    Key{Level::thread, "name", Type::patterns, {}, "every name", "", "\"io-thread-*\"", "Name of the thread, at most 15 bytes."},
+    Key{Level::thread, "index", Type::index, {}, "every thread", "", "1-4", "Place among the process's threads in order of thread id; 0 is the main thread."},
+    Key{Level::thread, "slot", Type::slot, {}, "none", "", "io", "Threads that join this slot go by this rule; without name and index, no others do."},
+    Key{Level::thread, "leave", Type::boolean, {}, "false", "", "true", "Leaves these threads alone."},
+    Key{Level::thread, "cpus", Type::cpus, {}, "as the policy", "CPU set", "housekeeping", "The CPUs that these threads may use."},
+    Key{Level::thread, "near", Type::near, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first; measured means near the rule's other threads."},
+    Key{Level::thread, "spread", Type::choice, spreads, "as the policy", "", "cpu", "Deals these threads out over the groups of this level."},
+    Key{Level::thread, "bind", Type::choice, binds, "as the policy", "", "cpu", "The width of each of their masks."},
+    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "Shares cores between these threads, or uses only the first CPU in the set of each core."},
+};
+
+/// Words that people bring from elsewhere.
+struct Alias { Level level; V typed; V advice; };
+constexpr std::array aliases{
+    Alias{Level::top, "name", "a policy is named by its file; the name of a process is 'comm' below 'match'"},
+    Alias{Level::top, "process", "the name of a process is 'comm' below 'match'"},
+    Alias{Level::top, "selector", "that is 'match' here"},
+    Alias{Level::top, "model", "that is 'affinity' here"},
+    Alias{Level::top, "mask", "that is 'cpus' here"},
+    Alias{Level::top, "cores", "that is 'cpus' here"},
+    Alias{Level::top, "numa", "write 'cpus: node:0'"},
+    Alias{Level::top, "node", "write 'cpus: node:0'"},
+    Alias{Level::top, "isolated", "write 'cpus: isolated'"},
+    Alias{Level::top, "prio", "that is 'priority' here"},
+    Alias{Level::top, "pin", "that is 'bind' here"},
+    Alias{Level::top, "hyperthreading", "that is 'smt' here"},
+    Alias{Level::top, "interface", "that is 'nics' here"},
+    Alias{Level::top, "rps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
+    Alias{Level::top, "xps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
+    Alias{Level::top, "rfs", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
+    Alias{Level::top, "queues", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
+    Alias{Level::top, "channels", "set it with ethtool -L, or CombinedChannels= of systemd.link(5)"},
+    Alias{Level::top, "irq", "write 'affinity: irq'"},
+    Alias{Level::top, "interrupts", "that is 'irqs' here"},
+    Alias{Level::match, "name", "the name of a process is 'comm'"},
+    Alias{Level::match, "process", "the name of a process is 'comm'"},
+    Alias{Level::match, "pid", "policies go by what a process is; numbers are reused"},
+    Alias{Level::match, "path", "that is 'exe' here"},
+    Alias{Level::match, "args", "that is 'cmdline' here"},
+    Alias{Level::match, "service", "that is 'unit' here"},
+    Alias{Level::match, "slice", "'unit' also matches slices"},
+    Alias{Level::match, "uid", "that is 'user' here"},
+    Alias{Level::match, "gid", "that is 'group' here"},
+    Alias{Level::match, "port", "that is 'listen' here"},
+    Alias{Level::match, "or", "that is 'any' here"},
+    Alias{Level::match, "and", "that is 'all' here"},
+    Alias{Level::match, "except", "that is 'not' here"},
+    Alias{Level::thread, "comm", "the name of a thread is 'name'"},
+    Alias{Level::thread, "match", "a thread is chosen by 'name' and 'index'"},
+    Alias{Level::thread, "join", "that is 'slot' here, and 'allow_join' at the top of the file"},
+    Alias{Level::top, "slots", "write 'allow_join: [io]', and 'slot: io' in a thread rule"},
+    Alias{Level::thread, "skip", "that is 'leave: true' here"},
+};
+// clang-format on
+
+constexpr std::array<V, 3> place_names{"at the top of the file", "below 'match'", "below 'threads'"};
+
+/// In the order of Type.
+constexpr std::array<V, 18> type_names{"the number 1",
+                                       "a number from -100000 to 100000",
+                                       "true or false",
+                                       "a text",
+                                       "", // a choice: its values
+                                       "a CPU-set expression",
+                                       "measured, or a CPU-set expression",
+                                       "a pattern or a list of patterns",
+                                       "auto, a pattern or a list of patterns",
+                                       "a policy's name or a list of names",
+                                       "a port, a range of ports or a list of them",
+                                       "a time from 0 to 1m, like 500ms or 2s",
+                                       "a number or a range",
+                                       "the name of a slot",
+                                       "the name of a slot or a list of them",
+                                       "a map of conditions",
+                                       "a list of maps of conditions",
+                                       "a list of thread rules"};
+
+std::vector<std::string_view> names_of(std::span<const Key> keys) {
+    std::vector<std::string_view> names;
+    for (const auto& key : keys)
+        names.push_back(key.name);
+    return names;
+}
+
+const Key* find_key(std::span<const Key> keys, std::string_view name) {
+    const auto found = std::ranges::find(keys, name, &Key::name);
+    return found == keys.end() ? nullptr : &*found;
+}
+
+/// A hint for a key that does not exist: a similar word, the level where the key belongs, or how it is
+/// written;
+/// "": there is none.
+std::string advise_key(std::span<const Key> keys, std::string_view name) {
+    const Level level = keys.front().level;
+    auto near = did_you_mean(name, names_of(keys));
+    if (level == Level::other) return near.empty() ? "expected " + either(names_of(keys)) : near;
+    for (const auto& alias : aliases)
+        if (alias.level == level && alias.typed == name) return std::string(alias.advice);
+    for (const Level other : {Level::top, Level::match, Level::thread})
+        if (other != level && find_key(keys_of(other), name) != nullptr)
+            return in_quotes(name) + " belongs " + std::string(place_names[static_cast<std::size_t>(other)]);
+    const auto word = name.substr(0, name.find_first_of(" :"));
+    if (word.size() == name.size() || find_key(keys, word) == nullptr) return near;
+    return name[word.size()] == ':' ? "is a space missing after '" + std::string(word) + ":'?"
+                                    : "is a ':' missing after '" + std::string(word) + "'?";
+}
+
+} // namespace
+
+std::span<const Key> all_keys() { return keys; }
+
+std::span<const Key> keys_of(Level level) {
+    const auto of_level = std::ranges::equal_range(keys, level, {}, &Key::level);
+    return {of_level.begin(), of_level.end()};
+}
+
+std::string type_name(const Key& key) {
+    if (key.type == Type::choice) return either(key.values);
+    return std::string(key.type == Type::described ? key.unit
+                                                   : type_names[static_cast<std::size_t>(key.type)]);
+}
 
 namespace {
 
@@ -33,7 +216,7 @@ bool takes_list(Type type) {
     return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
 }
 
-/// YAML joins a text over several lines in ways that nobody sees ("a b", or a line end at its end).
+/// YAML joins a text over several lines in ways that are not seen ("a b", or a line end at its end).
 bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
     if (node.one_line) return true;
     report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
@@ -73,36 +256,13 @@ void report_wrong_type(const Fields::Entry& entry, Report& report, std::string h
                  std::move(hint));
 }
 
-Fields::Fields(const Node& map, Level level, Report& report) {
-    read(
-        map, [=](std::string_view name) { return find_key(level, name); },
-        [=](std::string_view name) { return advise_key(level, name); }, report);
-}
-
 Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) {
-    read(
-        map,
-        [=](std::string_view name) {
-            const auto found = std::ranges::find(keys, name, &Key::name);
-            return found == keys.end() ? nullptr : &*found;
-        },
-        [=](std::string_view name) {
-            std::vector<std::string_view> names;
-            for (const auto& key : keys)
-                names.push_back(key.name);
-            auto advice = did_you_mean(name, names);
-            return advice.empty() ? "expected " + either(names) : advice;
-        },
-        report);
-}
-
-void Fields::read(const Node& map, const Find& find_key, const Advise& advise, Report& report) {
     for (std::size_t at = 0; at + 1 < map.items.size() && !report.is_full(); at += 2) {
         const Node& name = map.items[at];
         const Node& value = map.items[at + 1];
-        const Key* key = find_key(name.text);
+        const Key* key = find_key(keys, name.text);
         if (key == nullptr) {
-            report.error(name, "unknown key " + in_quotes(name.text), advise(name.text));
+            report.error(name, "unknown key " + in_quotes(name.text), advise_key(keys, name.text));
             continue;
         }
         const auto earlier = std::ranges::find(entries_, key, &Entry::key);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "policy/keys.hpp"
 #include "policy/policy.hpp"
 #include "policy/report.hpp"
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +15,55 @@
 #include <vector>
 
 namespace affinityd::policy {
+
+/// Where a key is allowed.
+enum class Level {
+    top,    ///< the document
+    match,  ///< `match` and every map of conditions below it
+    thread, ///< an entry of `threads`
+    other,  ///< of another language: settings, forms of labels
+};
+
+enum class Type {
+    version,         ///< the number 1
+    integer,         ///< -100000 to 100000
+    boolean,         ///< true or false
+    text,            ///< any text
+    choice,          ///< one of Key::values
+    cpus,            ///< a CPU-set expression
+    near,            ///< the same, or the word "measured"
+    patterns,        ///< one or a list of globs and /regexes/
+    nics,            ///< "auto", or patterns
+    policies,        ///< one or a list of names of policies
+    ports,           ///< one or a list of ports 1-65535 and ranges "8000-8099"
+    duration,        ///< a time from 0 to one minute: "500ms", "2s"
+    index,           ///< a number, or a range "1-4"
+    slot,            ///< a slot's name
+    slots,           ///< one or a list of names of slots
+    conditions,      ///< a map of match keys
+    condition_lists, ///< a list of such maps
+    rules,           ///< a list of maps of thread keys
+    described,       ///< of another language: what Key::unit says
+};
+
+/// One key of the language. The table of these is the one place that says which keys exist: the reader, its
+/// messages, the JSON Schema and the blocks of affinityd.policy(5) come from it or are tested against it.
+struct Key {
+    Level level;
+    std::string_view name;
+    Type type;
+    std::span<const std::string_view> values; ///< of a choice, in the order of the C++ enum
+    std::string_view standard;                ///< what holds when the key is absent, as text
+    std::string_view unit;                    ///< "" where none makes sense
+    std::string_view example;                 ///< a value as it is written
+    std::string_view meaning;                 ///< one sentence
+};
+
+[[nodiscard]] std::span<const Key> all_keys();
+/// Those of one level, which are side by side in the table.
+[[nodiscard]] std::span<const Key> keys_of(Level level);
+/// "a number from 1 to 3" and the like, for messages and the manual.
+[[nodiscard]] std::string type_name(const Key& key);
 
 /// A map of the language with its keys looked up in a key table. The constructor reports unknown keys,
 /// duplicate keys and keys without a value. Refers to the nodes.
@@ -28,17 +75,13 @@ class Fields {
         const Node* value;
     };
 
-    Fields(const Node& map, Level level, Report& report);
-    /// The same for another language with keys of its own, which must outlive the fields.
+    /// `keys`: of a level, or of another language; they must outlive the fields.
     Fields(const Node& map, std::span<const Key> keys, Report& report);
 
     [[nodiscard]] const Entry* find(std::string_view name) const; ///< nullptr: absent, or without a value
     [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; } ///< in the file's order
 
   private:
-    using Find = std::function<const Key*(std::string_view name)>;
-    using Advise = std::function<std::string(std::string_view name)>;
-    void read(const Node& map, const Find& find_key, const Advise& advise, Report& report);
     std::vector<Entry> entries_;
 };
 
@@ -85,7 +128,25 @@ bool set_word(const Fields& fields, std::string_view name, Value& target, Report
 
 /// Sets what `fields` say of a Placement; the rest keeps its value.
 void read_placement(const Fields& fields, Placement& placement, Report& report);
-/// What `measured` asks for where the file does not say otherwise: each thread on a CPU of its own.
+/// `measured` puts each thread on a CPU of its own where the file does not say otherwise.
 void place_singly(Placement& placement);
+
+/// One policy file; reports what is wrong and gives what could be read.
+[[nodiscard]] Policy read_document(const Node& root, Report& report);
+
+/// Calls `take(key, value)` for each key at the top that has words, or true and false, and nothing else to
+/// it: the reader sets these, the printer prints them.
+template <class Of, class Take>
+void each_word(Of& policy, const Take& take) {
+    take("exclusive", policy.exclusive);
+    take("separate", policy.separate);
+    take("steering", policy.steering);
+    take("steer", policy.steer);
+    take("drift", policy.drift);
+    take("prior", policy.prior);
+    take("on_stop", policy.on_stop);
+    take("means", policy.means);
+    take("memory", policy.memory);
+}
 
 } // namespace affinityd::policy

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/folders.hpp"
-
 #include "host/file.hpp"
+#include "policy/reader.hpp"
 
 #include <algorithm>
 #include <cerrno>

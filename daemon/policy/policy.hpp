@@ -6,9 +6,11 @@
 #include "policy/pattern.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,7 +22,7 @@ enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.
 enum class Bind { cpu, core, llc, node, set };
 enum class Smt { share, avoid }; ///< avoid: of the CPUs of one core in the set, only the first is used
-enum class Drift { enforce, once, yield }; ///< what happens when somebody else changes a mask afterwards
+enum class Drift { enforce, once, yield }; ///< what happens when another program changes a mask afterwards
 enum class Prior { replace, keep };        ///< what happens to a mask that a task had before
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
@@ -106,7 +108,7 @@ struct PolicyIdentity {
     Position at;                  ///< of the document
     int priority = 0;             ///< higher first
     bool everything_else = false; ///< `default: true`: for tasks that no other policy wants
-    /// Of the file's text, the same on every machine: policies with equal hashes count as unchanged.
+    /// Hash of the file's text, the same on every machine: policies with equal hashes count as unchanged.
     std::uint64_t text_hash = 0;
 };
 
@@ -163,6 +165,15 @@ struct PolicySet {
     std::vector<Policy> policies;
     std::vector<Override> overrides;
 };
+
+/// The slot that needs no thread rule: wherever the packets of a thread's socket arrive.
+inline constexpr std::string_view arrivals_slot = "arrivals";
+inline constexpr std::size_t longest_slot = 31; ///< bytes
+/// True for 1 to 31 letters, digits, dots, dashes and underscores.
+[[nodiscard]] bool is_slot_name(std::string_view text);
+
+/// The key of a condition, as it is written.
+[[nodiscard]] std::string_view field_name(Condition::Field field);
 
 /// Number of conditions that must hold, weighted as affinityd.policy(5) says; part of the order.
 [[nodiscard]] unsigned specificity(const Selector& selector);

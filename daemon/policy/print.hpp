@@ -15,4 +15,9 @@ namespace affinityd::policy {
 /// The selector as the value of `match`: {comm: ["redis-server"], not: [{user: ["root"]}]}.
 [[nodiscard]] std::string to_yaml(const Selector& selector);
 
+/// The language as a JSON Schema (draft 7, which editors know), made from the key table. It says what keys
+/// there are, what types and words they take and where they stand; CPU-set expressions and regular
+/// expressions are texts to it.
+[[nodiscard]] std::string json_schema();
+
 } // namespace affinityd::policy

@@ -2,10 +2,9 @@
 #include "policy/reader.hpp"
 
 #include "base/text.hpp"
-#include "policy/document.hpp"
-#include "policy/order.hpp"
+#include "policy/diagnostic.hpp"
+#include "policy/fields.hpp"
 #include "policy/set_check.hpp"
-#include "policy/suggest.hpp"
 
 #include <algorithm>
 #include <map>
@@ -28,12 +27,7 @@ bool is_name_byte(char c) {
 
 void about_file(const Document& document, Severity severity, std::string message, std::string hint,
                 std::vector<Diagnostic>& out) {
-    out.push_back({.severity = severity,
-                   .at = {document.path, 1, 1},
-                   .length = 1,
-                   .message = std::move(message),
-                   .hint = std::move(hint),
-                   .source_line = {}});
+    out.push_back(finding(severity, {document.path, 1, 1}, 1, std::move(message), std::move(hint)));
 }
 
 /// The policy's name; no value if the file's name gives none (reported).
@@ -73,9 +67,7 @@ std::optional<Policy> read_one(const Document& document, std::string_view name,
     Report report(document.path, source, out);
     auto tree = parse_tree(text);
     if (!tree) {
-        auto& fault = tree.error();
-        report.add(Severity::error, fault.line, fault.column, fault.length, std::move(fault.message),
-                   std::move(fault.hint));
+        report.add(std::move(tree.error()));
         return std::nullopt;
     }
     if (tree->kind != Node::Kind::map) {

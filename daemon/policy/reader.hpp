@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/error.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/policy.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +23,7 @@ struct Document {
 /// The name that a file gives to its policy, good or not.
 [[nodiscard]] std::string_view policy_name(std::string_view path);
 
-/// What came of reading: the set is whole only if no diagnostic is an error.
+/// The result of reading: the set is whole only if no diagnostic is an error.
 struct ReadResult {
     PolicySet set;
     std::vector<Diagnostic> diagnostics;
@@ -34,8 +36,7 @@ struct ReadResult {
 [[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
 
 /// The first half of that in steps, because a machine may have hundreds of policies: each document by itself.
-/// What policies say side by side is for check_set() (set_check.hpp), source lines are for
-/// add_source_lines().
+/// check_set() compares policies with each other, add_source_lines() adds source lines.
 class PolicyReading {
   public:
     explicit PolicyReading(std::vector<Document> documents);
@@ -61,5 +62,25 @@ void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Do
 
 /// By file, line and column; findings at one place keep their order.
 void sort_by_place(std::vector<Diagnostic>& diagnostics);
+
+/// Where policies come from by default, lowest precedence first, in the order of
+/// systemd.unit(5): the distribution's, this boot's, the administrator's.
+[[nodiscard]] std::vector<std::string> standard_folders();
+
+/// The *.yaml files of the folders, lowest precedence first, in order of name inside a folder. Folders that
+/// are not there are passed over; a file that cannot be read has that as its fault (an unreadable policy must
+/// not pass for a missing one). An Error: a folder that cannot be read. Hidden files, editors' backups and
+/// other endings are passed over.
+[[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
+
+/// The same in steps: the paths of these files, and what is in one of them; no value: it was removed since.
+[[nodiscard]] Result<std::vector<std::string>> list_folders(const std::vector<std::string>& folders);
+[[nodiscard]] std::optional<Document> read_document(const std::string& path);
+/// There is no such file, and no link of that name either.
+[[nodiscard]] bool is_removed(const std::string& path);
+
+/// A process's program has no links in its path: where an `exe` is a path through links, the file that it
+/// leads to on this machine now matches, too. Not for recorded machines.
+void resolve_programs(PolicySet& policies);
 
 } // namespace affinityd::policy

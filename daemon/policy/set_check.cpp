@@ -1,168 +1,340 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/set_check.hpp"
 
-#include "policy/order.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
+#include "policy/print.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <optional>
+#include <limits>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace affinityd::policy {
 
 namespace {
 
+constexpr unsigned exact = 4; // one name, one port
+constexpr unsigned loose = 2; // a pattern with wildcards, a range
+constexpr unsigned weak = 1;  // kthread, not
+
+unsigned weight(const Condition& condition) {
+    if (condition.field == Condition::Field::kthread) return weak;
+    if (condition.field == Condition::Field::listen) {
+        const bool single = std::ranges::all_of(
+            condition.ports, [](const auto& range) { return range.first == range.second; });
+        return single ? exact : loose;
+    }
+    if (std::ranges::any_of(condition.patterns, matches_everything)) return 0;
+    return std::ranges::all_of(condition.patterns, &Pattern::is_literal) ? exact : loose;
+}
+
+} // namespace
+
+bool matches_everything(const Pattern& pattern) {
+    return !pattern.text().empty() && pattern.text().find_first_not_of('*') == std::string::npos;
+}
+
+unsigned specificity(const Selector& selector) {
+    switch (selector.op) {
+    case Selector::Op::test:
+        return weight(selector.condition);
+    case Selector::Op::none:
+        return selector.children.empty() ? 0 : weak;
+    case Selector::Op::any: {
+        unsigned least = selector.children.empty() ? 0 : std::numeric_limits<unsigned>::max();
+        for (const auto& child : selector.children)
+            least = std::min(least, specificity(child));
+        return least;
+    }
+    case Selector::Op::all:
+        break;
+    }
+    unsigned sum = 0;
+    for (const auto& child : selector.children)
+        sum += specificity(child);
+    return sum;
+}
+
+bool comes_before(const Policy& a, const Policy& b) {
+    // Swapped sides where the greater value comes first.
+    const auto key = [](const Policy& first, const Policy& second) {
+        return std::tuple(first.everything_else, second.priority, specificity(second.match),
+                          std::string_view(first.name));
+    };
+    return key(a, b) < key(b, a);
+}
+
+namespace {
+
 using Field = Condition::Field;
 
-class Checker {
-  public:
-    Checker(const PolicySet& set, std::vector<Diagnostic>& out) : set_(set), out_(out) {
-        for (const auto& policy : set.policies)
-            names_.push_back(policy.name);
+bool is_any(const Condition& condition) {
+    switch (condition.field) {
+    case Field::container: // not every process is in one,
+    case Field::parent:    // or has one under a policy
+    case Field::listen:
+        return false;
+    case Field::kthread:
+        return !condition.flag;
+    default:
+        return std::ranges::any_of(condition.patterns, matches_any_text);
     }
+}
 
-    void parents() {
-        for (const auto& policy : set_.policies)
-            parents_of(policy.match);
-        for (const auto& policy : set_.policies)
-            ring(policy);
+} // namespace
+
+bool matches_any_text(const Pattern& pattern) {
+    constexpr std::array<std::string_view, 3> samples{"a", "0", "/~ \x7f%"};
+    return std::ranges::all_of(samples, [&](auto text) { return pattern.matches(text); });
+}
+
+bool is_for_everybody(const Selector& selector) {
+    switch (selector.op) {
+    case Selector::Op::test:
+        return is_any(selector.condition);
+    case Selector::Op::all:
+        return std::ranges::all_of(selector.children, is_for_everybody);
+    case Selector::Op::any:
+        return std::ranges::any_of(selector.children, is_for_everybody);
+    case Selector::Op::none:
+        break;
     }
+    // `not` in `not` is a condition again.
+    return std::ranges::all_of(selector.children, [](const Selector& child) {
+        const auto* inner = &child;
+        while (inner->op == Selector::Op::all && inner->children.size() == 1)
+            inner = &inner->children.front();
+        return inner->op != Selector::Op::none || std::ranges::any_of(inner->children, is_for_everybody);
+    });
+}
 
-    void reach() {
-        // Policies by the one test they consist of; only those can be compared for certain at no cost.
-        std::unordered_map<std::string, const Policy*> taken;
-        const Policy* everything = nullptr;
-        for (const auto& policy : set_.policies) {
-            if (policy.model == Model::irq && policy.names_interrupts()) continue; // they are what it is for
-            if (everything != nullptr) {
-                shadowed(policy, *everything);
-                continue;
-            }
+namespace {
+
+using Field = Condition::Field;
+
+using Findings = std::vector<Diagnostic>;
+
+/// Reports names in `parent` that no policy has.
+void check_parents(const Selector& selector, std::span<const std::string_view> names, Findings& out) {
+    for (const auto& child : selector.children)
+        check_parents(child, names, out);
+    if (selector.op != Selector::Op::test || selector.condition.field != Field::parent) return;
+    for (const auto& pattern : selector.condition.patterns)
+        if (std::ranges::none_of(names, [&](std::string_view name) { return pattern.matches(name); }))
+            out.push_back(finding(Severity::warning, selector.condition.at, 6,
+                                  "'parent': no policy is named " + in_quotes(pattern.text()),
+                                  did_you_mean(pattern.text(), names)));
+}
+
+/// A `parent` that must hold, whatever else does; null: there is none.
+const Condition* required_parent(const Selector& selector) {
+    if (selector.op == Selector::Op::test)
+        return selector.condition.field == Field::parent ? &selector.condition : nullptr;
+    const bool every = selector.op == Selector::Op::all ||
+                       (selector.op == Selector::Op::any && selector.children.size() == 1);
+    for (std::size_t at = 0; every && at < selector.children.size(); ++at)
+        if (const auto* found = required_parent(selector.children[at])) return found;
+    return nullptr;
+}
+
+/// Follows `parent` while it names exactly one policy; back at the start, no process can ever be the first.
+void check_ring(const PolicySet& set, const Policy& start, Findings& out) {
+    const Policy* at = &start;
+    for (std::size_t steps = 0; steps <= set.policies.size(); ++steps) {
+        const auto* parent = required_parent(at->match);
+        if (parent == nullptr || parent->patterns.size() != 1) return;
+        const auto& pattern = parent->patterns.front();
+        const auto next = std::ranges::find(set.policies, pattern.text(), &Policy::name);
+        if (!pattern.is_literal() || next == set.policies.end()) return;
+        at = &*next;
+        if (at != &start) continue;
+        out.push_back(finding(Severity::error, required_parent(start.match)->at, 6,
+                              "'parent' runs in a ring: " + in_quotes(start.name) +
+                                  " can only match below a process that it matched before",
+                              "give one of the policies in the ring another condition"));
+        return;
+    }
+}
+
+/// With its parts in one order, so that equal conditions have equal texts.
+Selector in_order(Selector selector) {
+    for (auto& child : selector.children)
+        child = in_order(std::move(child));
+    if (selector.children.size() == 1 && selector.op != Selector::Op::none)
+        return std::move(selector.children.front());
+    std::ranges::sort(selector.children, {}, [](const Selector& child) { return to_yaml(child); });
+    std::ranges::sort(selector.condition.patterns, {}, &Pattern::text);
+    std::ranges::sort(selector.condition.ports);
+    return selector;
+}
+
+/// Reports policies that an earlier one of the same conditions, or of none, leaves nothing to.
+void check_reach(const PolicySet& set, Findings& out) {
+    std::unordered_map<std::string, const Policy*> taken; // by conditions
+    const Policy* everything = nullptr;
+    for (const auto& policy : set.policies) {
+        if (policy.model == Model::irq && policy.names_interrupts()) continue; // they are what it is for
+        const Policy* by = everything;
+        if (by == nullptr) {
+            const auto [at, is_new] = taken.try_emplace(to_yaml(in_order(policy.match)), &policy);
+            if (!is_new && !policy.everything_else) by = at->second;
             if (policy.match.op == Selector::Op::all && policy.match.children.empty()) everything = &policy;
-            const auto key = canonical(policy.match);
-            const auto [at, fresh] = taken.try_emplace(key, &policy);
-            if (!fresh && !policy.everything_else) shadowed(policy, *at->second);
         }
+        if (by != nullptr)
+            out.push_back(finding(Severity::warning, policy.at, 1,
+                                  "this policy is never reached: " + in_quotes(by->name) +
+                                      " takes all of its processes first",
+                                  "give it a higher priority, or a narrower match to the other"));
     }
-
-  private:
-    void add(Severity severity, const Position& at, unsigned length, std::string message, std::string hint) {
-        out_.push_back({.severity = severity,
-                        .at = at,
-                        .length = length,
-                        .message = std::move(message),
-                        .hint = std::move(hint),
-                        .source_line = {}});
-    }
-
-    /// No value: it names a policy; else which might be meant. Comparing one with all others takes some time,
-    /// so that is done for some only.
-    std::optional<std::string> fault_of_parent(const Pattern& pattern) {
-        constexpr std::size_t most_guesses = 32;
-        const auto is_meant = [&](std::string_view name) { return pattern.matches(name); };
-        if (std::ranges::any_of(names_, is_meant)) return std::nullopt;
-        return ++guesses_ > most_guesses ? std::string() : did_you_mean(pattern.text(), names_);
-    }
-
-    void parents_of(const Selector& selector) {
-        for (const auto& child : selector.children)
-            parents_of(child);
-        if (selector.op != Selector::Op::test || selector.condition.field != Field::parent) return;
-        for (const auto& pattern : selector.condition.patterns) {
-            const auto [known, is_new] = parents_.try_emplace(pattern.text());
-            if (is_new) known->second = fault_of_parent(pattern);
-            if (!known->second) continue;
-            add(Severity::warning, selector.condition.at, 6,
-                "'parent': no policy is named " + in_quotes(pattern.text()), *known->second);
-        }
-    }
-
-    /// Policies of which a process's ancestor must be one before this one can match; only those that nothing
-    /// gets around.
-    std::vector<const Condition*> required(const Selector& selector) const {
-        std::vector<const Condition*> found;
-        if (selector.op == Selector::Op::test && selector.condition.field == Field::parent)
-            found.push_back(&selector.condition);
-        const bool every = selector.op == Selector::Op::all ||
-                           (selector.op == Selector::Op::any && selector.children.size() == 1);
-        for (std::size_t at = 0; every && at < selector.children.size(); ++at)
-            std::ranges::copy(required(selector.children[at]), std::back_inserter(found));
-        return found;
-    }
-
-    /// Follows `parent` while it names exactly one policy; back at the start, no process can ever be the
-    /// first.
-    void ring(const Policy& start) {
-        const Policy* at = &start;
-        for (std::size_t steps = 0; steps <= set_.policies.size(); ++steps) {
-            const auto conditions = required(at->match);
-            if (conditions.empty() || conditions.front()->patterns.size() != 1) return;
-            const auto& pattern = conditions.front()->patterns.front();
-            const auto next = std::ranges::find(set_.policies, pattern.text(), &Policy::name);
-            if (!pattern.is_literal() || next == set_.policies.end()) return;
-            if (&*next == &start) {
-                add(Severity::error, required(start.match).front()->at, 6,
-                    "'parent' runs in a ring: " + in_quotes(start.name) +
-                        " can only match below a process that it matched before",
-                    "give one of the policies in the ring another condition");
-                return;
-            }
-            at = &*next;
-        }
-    }
-
-    void shadowed(const Policy& policy, const Policy& by) {
-        add(Severity::warning, policy.at, 1,
-            "this policy is never reached: " + in_quotes(by.name) + " takes all of its processes first",
-            "give it a higher priority, or a narrower match to the other");
-    }
-
-    /// The same text for selectors that hold for the same processes because they say the same.
-    static std::string canonical(const Selector& selector) {
-        if (selector.op == Selector::Op::test) return canonical(selector.condition);
-        std::vector<std::string> parts;
-        for (const auto& child : selector.children)
-            parts.push_back(canonical(child));
-        std::ranges::sort(parts);
-        if (parts.size() == 1 && selector.op != Selector::Op::none) return parts.front();
-        std::string text = std::to_string(static_cast<int>(selector.op)) + "(";
-        for (const auto& part : parts)
-            text += part + ";";
-        return text + ")";
-    }
-
-    static std::string canonical(const Condition& condition) {
-        std::vector<std::string> parts;
-        for (const auto& pattern : condition.patterns)
-            parts.push_back(std::to_string(pattern.text().size()) + ":" + pattern.text());
-        for (const auto& [first, last] : condition.ports)
-            parts.push_back(std::to_string(first) + "-" + std::to_string(last));
-        std::ranges::sort(parts);
-        std::string text = std::to_string(static_cast<int>(condition.field)) +
-                           (condition.flag || condition.user_units ? "+" : "=");
-        for (const auto& part : parts)
-            text += part + ",";
-        return text;
-    }
-
-    const PolicySet& set_;
-    std::vector<Diagnostic>& out_;
-    std::vector<std::string_view> names_;
-    std::unordered_map<std::string, std::optional<std::string>> parents_; ///< patterns that were looked at
-    std::size_t guesses_ = 0;
-};
+}
 
 } // namespace
 
 void check_set(const PolicySet& set, std::vector<Diagnostic>& out) {
-    Checker checker(set, out);
-    checker.parents();
-    checker.reach();
+    std::vector<std::string_view> names;
+    for (const auto& policy : set.policies)
+        names.push_back(policy.name);
+    for (const auto& policy : set.policies)
+        check_parents(policy.match, names, out);
+    for (const auto& policy : set.policies)
+        check_ring(set, policy, out);
+    check_reach(set, out);
+}
+
+namespace {
+
+using Field = Condition::Field;
+
+/// The beginning of every text that the pattern matches; "" for a regular expression.
+std::string_view fixed_beginning(const Pattern& pattern) {
+    const std::string_view text = pattern.text();
+    if (pattern.is_literal()) return text;
+    const bool is_regex = text.size() > 1 && text.starts_with('/') && text.ends_with('/');
+    return is_regex ? std::string_view{} : text.substr(0, text.find_first_of("*?[\\"));
+}
+
+/// A user may have a program at a path that the pattern matches.
+bool is_in_users_folder(const Pattern& path) {
+    constexpr std::array<std::string_view, 7> folders{"/home/",     "/tmp/",   "/var/tmp/", "/dev/shm/",
+                                                      "/run/user/", "/media/", "/mnt/"};
+    const auto fixed = fixed_beginning(path);
+    const auto folder = fixed.substr(0, fixed.rfind('/') + 1);
+    return folder.size() < 2 ||
+           std::ranges::any_of(folders, [&](auto users) { return folder.starts_with(users); });
+}
+
+/// A user may have a control group at a path that the pattern matches.
+bool is_in_users_group(const Pattern& path) {
+    constexpr std::string_view users = "/user.slice";
+    const auto fixed = fixed_beginning(path);
+    return fixed.size() < 2 || users.starts_with(fixed) || fixed.starts_with(users);
+}
+
+/// A unit that any user who logs in has.
+bool is_users_unit(const Pattern& unit) {
+    if (unit.text() == "user.slice") return true;
+    if (unit.is_literal()) return false; // at most one user's
+    constexpr std::array<std::string_view, 3> samples{"user-4711.slice", "session-4711.scope",
+                                                      "user@4711.service"};
+    return std::ranges::any_of(samples, [&](auto name) { return unit.matches(name); });
+}
+
+bool can_forge(const Selector& selector, const PolicySet& set, std::size_t depth);
+
+/// True if any user can make a process for which the condition holds. `depth`: how many policies were asked
+/// for by `parent`; rings are reported elsewhere.
+bool can_forge(const Condition& condition, const PolicySet& set, std::size_t depth) {
+    constexpr std::uint16_t first_free = 1024; // any user may have ports from here on; ip(7)
+    const auto any = [&](const auto& is) { return std::ranges::any_of(condition.patterns, is); };
+    switch (condition.field) {
+    case Field::comm:
+    case Field::cmdline:
+        return true;
+    case Field::exe:
+        return any(is_in_users_folder);
+    case Field::cgroup:
+        return any(is_in_users_group);
+    case Field::unit:
+        return condition.user_units || any(is_users_unit);
+    case Field::container:
+        return condition.user_units;
+    case Field::user:
+    case Field::group:
+        return any(matches_any_text);
+    case Field::parent:
+        return depth <= set.policies.size() && any([&](const Pattern& name) {
+                   return std::ranges::any_of(set.policies, [&](const Policy& policy) {
+                       return name.matches(policy.name) && can_forge(policy.match, set, depth + 1);
+                   });
+               });
+    case Field::listen:
+        return std::ranges::any_of(condition.ports,
+                                   [](const auto& range) { return range.second >= first_free; });
+    case Field::kthread:
+        break;
+    }
+    return !condition.flag;
+}
+
+bool can_forge(const Selector& selector, const PolicySet& set, std::size_t depth) {
+    const auto can = [&](const Selector& child) { return can_forge(child, set, depth); };
+    if (selector.op == Selector::Op::test) return can_forge(selector.condition, set, depth);
+    if (selector.op == Selector::Op::none) return true; // any process can avoid being matched
+    return selector.op == Selector::Op::any ? std::ranges::any_of(selector.children, can)
+                                            : std::ranges::all_of(selector.children, can);
+}
+
+Diagnostic about_forgery(const Policy& policy) {
+    const bool moves_interrupts =
+        policy.model == Model::full || (policy.model == Model::irq && policy.nics_auto);
+    std::string message = "any user can start a process that meets these conditions";
+    const bool claims = policy.exclusive != Exclusive::no;
+    if (claims)
+        message += ", and so keep others' tasks off the CPUs of 'exclusive'";
+    else if (moves_interrupts)
+        message += ", and so move interrupts that serve others, too";
+    return finding(claims || moves_interrupts ? Severity::warning : Severity::note, policy.match_at, 5,
+                   std::move(message), "add 'user', or a 'unit' that root starts");
+}
+
+/// Whether a program can be steered under `auto`, only its listeners say.
+bool is_pinned_unsteered(const Policy& policy) {
+    return policy.model == Model::full && policy.steer == Steer::none &&
+           (policy.placement.bind == Bind::cpu || policy.placement.bind == Bind::core);
+}
+
+} // namespace
+
+bool is_forgeable(const Policy& policy, const PolicySet& set) {
+    return !policy.match.children.empty() && can_forge(policy.match, set, 0);
+}
+
+std::vector<Diagnostic> advice(const PolicySet& set) {
+    std::vector<Diagnostic> found;
+    for (const auto& policy : set.policies) {
+        if (policy.model == Model::none) continue;
+        if (is_forgeable(policy, set)) found.push_back(about_forgery(policy));
+        if (is_pinned_unsteered(policy))
+            found.push_back(
+                finding(Severity::note, policy.at, 1,
+                        "'steer: none' with tasks bound to single CPUs or cores: about one packet in "
+                        "N is read where it arrives, with N lanes",
+                        "leave 'bind' out: the scheduler may follow packets inside the cache group "
+                        "then; or leave 'steer' out"));
+        if (policy.exclusive != Exclusive::no)
+            found.push_back(finding(Severity::note, policy.at, 1,
+                                    "'exclusive' is no fence: programs that set masks of their own still get "
+                                    "at these CPUs",
+                                    "fences are 'means: cpuset' for those programs, cpuset partitions, and "
+                                    "isolcpus= on the kernel's command line"));
+    }
+    return found;
 }
 
 } // namespace affinityd::policy

@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "policy/fields.hpp"
 #include "policy/report.hpp"
-#include "policy/source.hpp"
 #include "policy/tree.hpp"
 
 #include <array>
@@ -23,19 +22,19 @@ constexpr seconds day{86400};
 
 // clang-format off
 constexpr std::array top_keys{
-    Key{Level::top, "version", Type::version, {}, "1", "", "1", "The version of this language."},
-    Key{Level::top, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "How often everything is looked at."},
-    Key{Level::top, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "How often tasks may change places for a better balance; 0: never."},
-    Key{Level::top, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
+    Key{Level::other, "version", Type::version, {}, "1", "", "1", "The version of this language."},
+    Key{Level::other, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "How often everything is looked at."},
+    Key{Level::other, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "How often tasks may change places for a better balance; 0: never."},
+    Key{Level::other, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
 };
 constexpr std::array measure_keys{
-    Key{Level::top, "interval", Type::described, {}, "0", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
-    Key{Level::top, "random_delay", Type::described, {}, "0", "a time from 0 s to 86400 s, like 30s or 5m", "1h", "Up to so much is added to each interval."},
-    Key{Level::top, "duration", Type::described, {}, "5s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
-    Key{Level::top, "bytes", Type::described, {}, "0", "a number of bytes like 500M or 10G (0: no limit)", "10G", "The most that one run sends."},
-    Key{Level::top, "target", Type::described, {}, "loopback", "host:port", "192.0.2.1:5001", "Where the sink listens."},
-    Key{Level::top, "idle_only", Type::boolean, {}, "false", "", "true", "A run on a busy machine is skipped."},
-    Key{Level::top, "busy_above", Type::described, {}, "20%", "a share from 1% to 100%", "20%", "What counts as busy."},
+    Key{Level::other, "interval", Type::described, {}, "0", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
+    Key{Level::other, "random_delay", Type::described, {}, "0", "a time from 0 s to 86400 s, like 30s or 5m", "1h", "Up to so much is added to each interval."},
+    Key{Level::other, "duration", Type::described, {}, "5s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
+    Key{Level::other, "bytes", Type::described, {}, "0", "a number of bytes like 500M or 10G (0: no limit)", "10G", "The most that one run sends."},
+    Key{Level::other, "target", Type::described, {}, "loopback", "host:port", "192.0.2.1:5001", "Where the sink listens."},
+    Key{Level::other, "idle_only", Type::boolean, {}, "false", "", "true", "A run on a busy machine is skipped."},
+    Key{Level::other, "busy_above", Type::described, {}, "20%", "a share from 1% to 100%", "20%", "What counts as busy."},
 };
 // clang-format on
 
@@ -130,8 +129,7 @@ std::vector<Diagnostic> read_into(Settings& settings, const std::string& path, s
     Report report(path, source, found);
     const auto tree = parse_tree(text);
     if (!tree)
-        report.add(Severity::error, tree.error().line, tree.error().column, tree.error().length,
-                   tree.error().message, tree.error().hint);
+        report.add(tree.error());
     else if (tree->kind != Node::Kind::null)
         read_top(*tree, settings, report);
     return found;

@@ -13,7 +13,7 @@
 
 namespace affinityd::policy {
 
-/// What the command line and affinityd.yaml(5) tell the daemon.
+/// The daemon's settings, by the command line and affinityd.yaml(5).
 struct Settings {
     std::vector<std::string> policy_folders; ///< lowest precedence first
     std::string config;                      ///< path of affinityd.yaml, "" for none
@@ -36,7 +36,7 @@ struct Settings {
     } measure;
 };
 
-/// Where the settings are unless somebody says otherwise.
+/// Where the settings are by default.
 inline constexpr const char* standard_settings = "/etc/affinityd/affinityd.yaml";
 
 /// Every fault of an affinityd.yaml(5), in the order of the file.

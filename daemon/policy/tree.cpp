@@ -4,7 +4,7 @@
 #include "policy/tree.hpp"
 
 #include "base/text.hpp"
-#include "policy/source.hpp"
+#include "policy/report.hpp"
 
 #include <algorithm>
 #include <exception>

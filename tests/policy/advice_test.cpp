@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which policies any user can come under at will, and what `check` says of them.
-#include "policy/advice.hpp"
 #include "policy/reader.hpp"
+#include "policy/set_check.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "policy/folders.hpp"
 #include "policy/reader.hpp"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/diagnostic.hpp"
-#include "policy/suggest.hpp"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/folders.hpp"
+#include "policy/reader.hpp"
 
 #include <algorithm>
 #include <cstdlib>

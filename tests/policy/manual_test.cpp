@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityd.policy(5) against the code: each key's block says what the key table says, each recipe is loaded.
 #include "corpus.hpp"
-#include "policy/advice.hpp"
-#include "policy/folders.hpp"
-#include "policy/keys.hpp"
+#include "policy/fields.hpp"
 #include "policy/print.hpp"
+#include "policy/reader.hpp"
+#include "policy/set_check.hpp"
 
 #include <map>
 #include <sstream>

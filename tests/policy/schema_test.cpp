@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema, looked at by a reader of JSON Schema that knows just the words the schema uses.
 #include "corpus.hpp"
-#include "policy/keys.hpp"
-#include "policy/schema.hpp"
+#include "policy/fields.hpp"
+#include "policy/print.hpp"
 #include "policy/tree.hpp"
 
 #include <nlohmann/json.hpp>
