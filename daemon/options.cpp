@@ -2,7 +2,7 @@
 #include "options.hpp"
 
 #include "host/file.hpp"
-#include "policy/folders.hpp"
+#include "policy/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>

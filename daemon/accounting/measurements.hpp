@@ -45,7 +45,7 @@ struct PathTrend {
     measure::TrendReport trend;
 };
 
-/// What is kept of measurements.
+/// The measurements that are kept.
 struct HistoryReport {
     std::vector<state::MeasurementRecord> records; ///< oldest first
     std::vector<PathTrend> trends;                 ///< by kind and path

@@ -2,6 +2,7 @@
 #include "accounting/nic_usage.hpp"
 
 #include "host/root.hpp"
+#include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
 #include "netdev/lower.hpp"
@@ -46,23 +47,6 @@ std::vector<std::string> NicShares::names() const {
     return names;
 }
 
-void NicMemory::begin(std::chrono::seconds now) {
-    now_ = now;
-    noted_.merge(known_);
-    known_ = std::exchange(noted_, {});
-}
-
-std::vector<std::string> NicMemory::note(const TaskId& process, const NicSockets& seen) {
-    NicShares shares;
-    if (auto node = known_.extract(process)) shares = std::move(node.mapped());
-    shares.add(seen, now_);
-    auto names = shares.names();
-    if (!names.empty()) noted_.insert_or_assign(process, std::move(shares));
-    return names;
-}
-
-void NicMemory::end() { known_ = std::exchange(noted_, {}); }
-
 NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     const netdev::Stacks stacks(nics);
     for (const auto& nic : nics) {
@@ -102,29 +86,6 @@ std::span<const unsigned> NicAddresses::find(const inventory::IpAddress& address
     return found == by_address_.end() ? std::span<const unsigned>() : found->second;
 }
 
-Result<std::optional<SocketWalk>> SocketWalk::open(const host::Root& root, int pid, std::size_t most) {
-    auto entries = inventory::NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");
-    if (!entries && host::means_absent(entries.error().code)) return std::nullopt;
-    if (!entries) return std::unexpected(entries.error());
-    return SocketWalk(std::move(*entries), most);
-}
-
-Result<bool> SocketWalk::step(const std::function<void(std::uint64_t inode)>& found,
-                              const std::function<bool()>& out_of_time) {
-    do {
-        const auto number = entries_.next();
-        if (!number) return std::unexpected(number.error());
-        if (!*number) return true;
-        if (left_ == 0) {
-            is_truncated_ = true;
-            return true;
-        }
-        --left_;
-        if (const auto inode = inventory::socket_inode(entries_.dir(), **number)) found(*inode);
-    } while (!out_of_time());
-    return false;
-}
-
 namespace {
 
 using inventory::SocketTable;
@@ -136,7 +97,7 @@ constexpr unsigned most_sampled_of_policy = 16; ///< workers of one program are 
 constexpr std::size_t most_sampled = 256;       ///< processes, over all policies
 constexpr std::chrono::seconds fresh{5};        ///< an answer that is only shown
 
-/// What the sockets of one process say.
+/// The NICs that the sockets of one process name.
 struct Evidence {
     std::vector<unsigned> sockets; ///< with an address of the NIC, by its number
     bool has_address = false;      ///< some NIC has one
@@ -177,7 +138,10 @@ struct NicUsage::Search {
     std::size_t next = 0;                              ///< of the processes
     std::optional<inventory::SocketReading> reading{}; ///< under way; no value: no process needs it
     SocketTable sockets{};
-    std::optional<SocketWalk> walk{}; ///< of the process at `next`
+    /// Descriptors of the process at `next`: there may be a hundred thousand, some duplicated.
+    std::optional<inventory::NumberedEntries> walk{};
+    std::size_t left = 0; ///< so many of them are looked at
+    bool is_cut = false;  ///< there were more
     Evidence evidence{};
 
     [[nodiscard]] bool needs_sockets(const UsageProcess& process) const;
@@ -186,10 +150,10 @@ struct NicUsage::Search {
         return policy.is_auto ? nics.has(nic) : std::ranges::find(policy.named, nic) != policy.named.end();
     }
     [[nodiscard]] std::vector<std::string> seen(const UsagePolicy& policy) const;
-    [[nodiscard]] std::vector<std::string> lately(NicMemory& memory, const UsageProcess& process) const;
+    [[nodiscard]] std::vector<std::string> lately(NicShares& shares, const UsageProcess& process,
+                                                  std::chrono::seconds now) const;
     [[nodiscard]] bool list(const std::function<bool()>& out_of_time, NicUsageResult& result);
     [[nodiscard]] Result<bool> look(const host::Root& root, const std::function<bool()>& out_of_time);
-    void count(NicUsageResult& result, NicMemory& memory);
 };
 
 bool NicUsage::Search::needs_sockets(const UsageProcess& process) const {
@@ -220,13 +184,15 @@ std::vector<std::string> NicUsage::Search::seen(const UsagePolicy& policy) const
 
 /// By its sockets now and some time ago. Only where none ever named a NIC, a wildcard listener stands for
 /// all.
-std::vector<std::string> NicUsage::Search::lately(NicMemory& memory, const UsageProcess& process) const {
+std::vector<std::string> NicUsage::Search::lately(NicShares& shares, const UsageProcess& process,
+                                                  std::chrono::seconds now) const {
     const auto& policy = policies[process.policy];
     NicSockets counted;
     for (unsigned nic = 0; nic < evidence.sockets.size(); ++nic)
         if (evidence.sockets[nic] > 0 && is_meant(policy, nics.name(nic)))
             counted[nics.key(nic)] += evidence.sockets[nic];
-    auto names = memory.note(process.id, counted);
+    shares.add(counted, now);
+    auto names = shares.names();
     for (auto& name : names)
         name = nics.name_of(name);
     std::ranges::sort(names);
@@ -257,44 +223,60 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     if (!walk) {
         evidence = {.sockets = std::vector<unsigned>(nics.size())};
         if (!inventory::lives_on(root, process.id)) return true; // another process may have its number by now
-        // What the policy names serves it even there: that is the admin's word.
+        // A NIC that the policy names serves it even there: that is the administrator's word.
         if (policies[process.policy].is_auto && !inventory::shares_network_namespace(root, process.id.tid)) {
             evidence.is_elsewhere = true;
             return true;
         }
-        const bool is_sampled = policies[process.policy].is_sampled;
-        auto opened =
-            SocketWalk::open(root, process.id.tid, is_sampled ? most_sampled_descriptors : most_descriptors);
-        if (!opened) return std::unexpected(opened.error());
-        if (!*opened) return true;
-        walk = std::move(*opened);
+        left = policies[process.policy].is_sampled ? most_sampled_descriptors : most_descriptors;
+        auto entries = inventory::NumberedEntries::open(root.proc(), std::to_string(process.id.tid) + "/fd");
+        if (!entries && host::means_absent(entries.error().code)) return true;
+        if (!entries) return std::unexpected(entries.error());
+        walk = std::move(*entries);
     }
-    const auto take = [this](std::uint64_t inode) {
-        if (const auto* socket = sockets.find(inode)) evidence.take(*socket, nics);
-    };
-    return walk->step(take, out_of_time);
+    do {
+        const auto number = walk->next();
+        if (!number) return std::unexpected(number.error());
+        if (!*number || left == 0) {
+            is_cut = number->has_value();
+            return true;
+        }
+        --left;
+        if (const auto inode = inventory::socket_inode(walk->dir(), **number))
+            if (const auto* socket = sockets.find(*inode)) evidence.take(*socket, nics);
+    } while (!out_of_time());
+    return false;
 }
 
 /// Adds what was found out about the process at `next`, and goes on to the one after it.
-void NicUsage::Search::count(NicUsageResult& result, NicMemory& memory) {
-    const auto& process = processes[next];
-    const auto& policy = policies[process.policy];
-    const bool is_remembered = needs_sockets(process) && !policy.is_sampled;
-    auto found = is_remembered ? lately(memory, process) : seen(policy);
-    // The one that is named needs no evidence. Of several that are, all may serve it; that does not make
+void NicUsage::count() {
+    auto& search = *search_;
+    const auto& process = search.processes[search.next];
+    const auto& policy = search.policies[process.policy];
+    std::vector<std::string> found;
+    if (search.needs_sockets(process) && !policy.is_sampled) {
+        NicShares shares;
+        if (auto node = known_.extract(process.id)) shares = std::move(node.mapped());
+        found = search.lately(shares, process, now_);
+        if (!shares.names().empty()) noted_.insert_or_assign(process.id, std::move(shares));
+    } else {
+        found = search.seen(policy);
+    }
+    // A single named one needs no evidence. If several are named, all may serve it; that does not make
     // these belong together.
     if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
-    if (walk && walk->is_truncated() && !policy.is_sampled) result.is_truncated = true;
-    auto& counts = policy.is_sampled ? result.sampled : result.counts;
-    const bool is_served = !process.takes_none || evidence.is_connected;
+    if (search.is_cut && !policy.is_sampled) result_.is_truncated = true;
+    auto& counts = policy.is_sampled ? result_.sampled : result_.counts;
+    const bool is_served = !process.takes_none || search.evidence.is_connected;
     if (is_served && (!found.empty() || !policy.named.empty()))
         counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
     if (found.empty()) found = policy.named;
-    if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));
-    if (!policy.is_sampled && evidence.is_elsewhere) result.elsewhere.insert(process.id);
-    walk.reset();
-    evidence = {};
-    ++next;
+    if (!policy.is_sampled) result_.processes.emplace(process.id, std::move(found));
+    if (!policy.is_sampled && search.evidence.is_elsewhere) result_.elsewhere.insert(process.id);
+    search.walk.reset();
+    search.is_cut = false;
+    search.evidence = {};
+    ++search.next;
 }
 
 NicUsage::NicUsage(const host::Root& root) : root_(&root) {}
@@ -336,7 +318,9 @@ void NicUsage::begin(Request request) {
     asked_ = request.policies;
     asked_at_ = request.now;
     result_ = {};
-    memory_.begin(request.now);
+    now_ = request.now;
+    noted_.merge(known_); // the findings of an abandoned search stay
+    known_ = std::exchange(noted_, {});
     auto chosen = choose(request);
     search_ = std::make_unique<Search>(
         Search{NicAddresses(request.nics), std::move(request.policies), std::move(chosen)});
@@ -352,11 +336,11 @@ bool NicUsage::step(const std::function<bool()>& out_of_time) {
         const auto is_through = search.look(*root_, out_of_time);
         if (!is_through) result_.fault = is_through.error();
         if (is_through && !*is_through) return false;
-        search.count(result_, memory_);
+        count();
         if (out_of_time()) return false;
     }
     search_.reset();
-    memory_.end();
+    known_ = std::exchange(noted_, {}); // processes that were not asked for are forgotten
     return true;
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/error.hpp"
 #include "base/task_id.hpp"
-#include "inventory/descriptors.hpp"
 #include "inventory/ip_address.hpp"
 #include "netdev/nic.hpp"
 
@@ -54,21 +53,6 @@ class NicShares {
     std::chrono::seconds counted_{};
 };
 
-/// Which NICs have served each process lately.
-class NicMemory {
-  public:
-    /// A search begins; `now`: of any clock that only goes forward. What an abandoned one found stays.
-    void begin(std::chrono::seconds now);
-    /// Keys of the NICs that serve a process, with what is seen of it now; in ascending order.
-    [[nodiscard]] std::vector<std::string> note(const TaskId& process, const NicSockets& seen);
-    /// The search has ended: processes that it did not ask for are forgotten.
-    void end();
-
-  private:
-    std::chrono::seconds now_{};
-    std::unordered_map<TaskId, NicShares> known_, noted_; ///< before this search, and in it
-};
-
 /// Which NIC carries what is sent to an address: the NIC that has it, or those under that (a bond's ports).
 /// To an address of a dummy, a tunnel or loopback it is sent over those with a default route. NICs are
 /// numbers from 0 in the order they were given.
@@ -99,29 +83,6 @@ class NicAddresses {
     std::vector<unsigned> reachable_;
 };
 
-/// The sockets that a process has open, one descriptor at a time: a process may have a hundred thousand of
-/// them. A duplicated descriptor is met twice.
-class SocketWalk {
-  public:
-    /// Looks at no more than `most` descriptors, in the order of the directory. No value: the process is
-    /// gone. An Error: its descriptors cannot be listed.
-    static Result<std::optional<SocketWalk>> open(const host::Root& root, int pid, std::size_t most);
-
-    /// Calls `found` with the inode of each socket, until `out_of_time` says so. True: those were all. An
-    /// Error: the listing broke off.
-    [[nodiscard]] Result<bool> step(const std::function<void(std::uint64_t inode)>& found,
-                                    const std::function<bool()>& out_of_time);
-    /// There were more descriptors than were looked at.
-    [[nodiscard]] bool is_truncated() const { return is_truncated_; }
-
-  private:
-    SocketWalk(inventory::NumberedEntries entries, std::size_t most)
-        : entries_(std::move(entries)), left_(most) {}
-    inventory::NumberedEntries entries_;
-    std::size_t left_;
-    bool is_truncated_ = false;
-};
-
 /// Policy -> NICs -> number of distribution units (processes, or threads where those are distributed) that
 /// these serve, each of them. No NICs: units of which it is not known which of the policy's NICs serve them.
 using NicCounts = std::map<std::string, std::map<std::vector<std::string>, unsigned>>;
@@ -147,7 +108,7 @@ struct UsageProcess {
     bool takes_none = false;
 };
 
-/// What was found out.
+/// The result of a search.
 struct NicUsageResult {
     NicCounts counts;  ///< of policies that are not sampled
     NicCounts sampled; ///< of those that are; units are processes
@@ -166,7 +127,7 @@ struct NicUsageResult {
 /// connection, which says more.
 ///
 /// The work is proportional to sockets + descriptors, is bounded, and is done in slices: begin(), then step()
-/// until it returns true, then result(). What the sockets say is averaged over some minutes (NicShares).
+/// until it returns true, then result(). The findings are averaged over some minutes (NicShares).
 class NicUsage {
   public:
     struct Request {
@@ -194,12 +155,15 @@ class NicUsage {
     struct Search;
     [[nodiscard]] bool stands(const Request& request) const;
     [[nodiscard]] std::vector<UsageProcess> choose(const Request& request);
+    void count();
     const host::Root* root_;
     std::unique_ptr<Search> search_;
     NicUsageResult result_;
-    NicMemory memory_;
+    /// How NICs served each process lately: before this search, and as far as it has come.
+    std::unordered_map<TaskId, NicShares> known_, noted_;
     std::vector<UsagePolicy> asked_; ///< last
     std::optional<std::chrono::seconds> asked_at_;
+    std::chrono::seconds now_{};
     std::size_t sample_from_ = 0; ///< place in the request at which the next sample begins
 };
 

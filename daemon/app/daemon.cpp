@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/daemon.hpp"
 
-#include "base/counted.hpp"
 #include "base/text.hpp"
 #include "machine/reader.hpp"
 #include "status/changes.hpp"

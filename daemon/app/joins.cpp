@@ -4,7 +4,7 @@
 #include "app/task_table.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/steering.hpp"
-#include "policy/slot_names.hpp"
+#include "policy/policy.hpp"
 
 #include <utility>
 

@@ -4,8 +4,7 @@
 #include "base/text.hpp"
 #include "host/file.hpp"
 #include "planner/check.hpp"
-#include "policy/folders.hpp"
-#include "policy/order.hpp"
+#include "policy/reader.hpp"
 #include "policy/set_check.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include "app/log.hpp"
 
 #include "accounting/measurements.hpp"
-#include "base/counted.hpp"
 #include "base/escape.hpp"
+#include "base/text.hpp"
 #include "coexist/other_writers.hpp"
 #include "enforcer/executor.hpp"
 

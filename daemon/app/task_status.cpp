@@ -7,7 +7,7 @@
 #include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/matcher.hpp"
-#include "policy/slot_names.hpp"
+#include "policy/policy.hpp"
 
 #include <cerrno>
 

@@ -36,27 +36,17 @@ bool bracket_contains(std::string_view bracket, char c) {
     return found != negated;
 }
 
-/// How many pattern characters the first element takes.
-std::size_t element_length(std::string_view pattern) {
-    if (pattern.front() == '\\' && pattern.size() > 1) return 2;
-    return pattern.front() == '[' ? std::max<std::size_t>(1, bracket_length(pattern)) : 1;
+/// The first element of the pattern.
+std::string_view first_element(std::string_view pattern) {
+    std::size_t length = 1;
+    if (pattern.front() == '\\' && pattern.size() > 1) length = 2;
+    if (pattern.front() == '[') length = std::max(length, bracket_length(pattern));
+    return pattern.substr(0, length);
 }
 
-/// How many pattern characters the first element takes if it matches c; 0 if it does not match.
-std::size_t match_one(std::string_view pattern, char c) {
-    switch (pattern.front()) {
-    case '?':
-        return 1;
-    case '\\':
-        if (pattern.size() > 1) return pattern[1] == c ? 2 : 0;
-        return c == '\\' ? 1 : 0;
-    case '[':
-        if (const auto length = bracket_length(pattern); length > 0)
-            return bracket_contains(pattern.substr(0, length), c) ? length : 0;
-        return c == '[' ? 1 : 0;
-    default:
-        return pattern.front() == c ? 1 : 0;
-    }
+bool matches(std::string_view element, char c) {
+    if (element.size() == 1) return element.front() == '?' || element.front() == c;
+    return element.front() == '[' ? bracket_contains(element, c) : element[1] == c;
 }
 
 } // namespace
@@ -73,8 +63,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
             continue;
         }
         if (p < pattern.size()) {
-            if (const auto taken = match_one(pattern.substr(p), text[t]); taken > 0) {
-                p += taken;
+            if (const auto element = first_element(pattern.substr(p)); matches(element, text[t])) {
+                p += element.size();
                 ++t;
                 continue;
             }
@@ -92,7 +82,7 @@ std::size_t shortest_match(std::string_view pattern) {
     std::size_t bytes = 0;
     for (std::size_t at = 0; at < pattern.size();) {
         bytes += pattern[at] == '*' ? 0 : 1;
-        at += element_length(pattern.substr(at));
+        at += first_element(pattern.substr(at)).size();
     }
     return bytes;
 }
@@ -101,7 +91,7 @@ std::string_view glob_beginning(std::string_view pattern, std::size_t length) {
     std::size_t at = 0;
     for (std::size_t bytes = 0; bytes < length; ++bytes) {
         if (at >= pattern.size() || pattern[at] == '*') return {};
-        at += element_length(pattern.substr(at));
+        at += first_element(pattern.substr(at)).size();
     }
     return pattern.substr(0, at);
 }

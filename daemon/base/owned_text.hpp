@@ -23,9 +23,9 @@ class OwnedText {
     /// Appends `full` for the privileged and for `owner`, `redacted` for everybody else.
     void add(std::uint32_t owner, std::string full, std::string redacted);
 
-    /// What the privileged (root, the daemon's own user) read.
+    /// The text for the privileged (root, the daemon's own user).
     [[nodiscard]] std::string full() const;
-    /// What this user reads without privilege.
+    /// The text for this user without privilege.
     [[nodiscard]] std::string seen_by(std::uint32_t user) const;
     /// Bytes of the full text.
     [[nodiscard]] std::size_t size() const { return size_; }

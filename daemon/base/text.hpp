@@ -13,7 +13,7 @@
 
 namespace affinityd {
 
-/// Of ASCII, whatever the locale.
+/// An ASCII digit, whatever the locale.
 [[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Without spaces, tabs, line ends and NUL bytes at both ends (kernel files end in "\n", some recordings in
@@ -73,6 +73,24 @@ template <std::integral T>
     for (const char byte : text)
         hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
     return hash;
+}
+
+/// "1 process", "3 processes".
+[[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+    return std::to_string(number) + " " + std::string(number == 1 ? one : many);
+}
+
+/// The same for a noun that takes an s.
+[[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view noun) {
+    return counted(number, noun, std::string(noun) + "s");
+}
+
+/// "2,311"
+[[nodiscard]] inline std::string grouped(std::uint64_t value) {
+    auto text = std::to_string(value);
+    for (auto at = text.size(); at > 3; text.insert(at, 1, ','))
+        at -= 3;
+    return text;
 }
 
 } // namespace affinityd

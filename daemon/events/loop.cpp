@@ -3,7 +3,7 @@
 
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
-#include "base/counted.hpp"
+#include "base/text.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"

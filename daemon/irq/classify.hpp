@@ -9,7 +9,7 @@
 
 namespace affinityd::irq {
 
-/// What is known of a network interface from elsewhere (the device tree). All fields but the name may be
+/// A network interface as the device tree has it. All fields but the name may be
 /// empty.
 struct Device {
     std::string name;

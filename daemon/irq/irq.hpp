@@ -14,7 +14,7 @@ namespace affinityd::irq {
 
 class LabelTable;
 
-/// What an interrupt line does for a NIC, as far as its label tells.
+/// The purpose of an interrupt line for a NIC, as far as its label tells.
 enum class Kind {
     rx,
     tx,
@@ -26,7 +26,7 @@ enum class Kind {
 
 [[nodiscard]] constexpr bool is_data(Kind kind) { return kind != Kind::control && kind != Kind::none; }
 
-/// What can be read off an interrupt's label by the table of driver patterns. Names are as the label has
+/// An interrupt's label, read by the table of driver patterns. Names are as the label has
 /// them.
 struct Label {
     std::string device;               ///< interface name, or "" if the label does not hold one

@@ -26,7 +26,7 @@ class TableParser {
   public:
     /// The next line, without its line feed.
     void take(std::string_view line);
-    /// What the lines say; to be called once, after the last one.
+    /// The table of the lines; to be called once, after the last one.
     [[nodiscard]] InterruptTable finish();
 
   private:
@@ -83,8 +83,8 @@ struct NamedThread {
     std::string_view comm;
 };
 
-/// Fills Irq::threads, ascending, replacing what was there. Only kernel threads may be handed in: anybody can
-/// take such a name.
+/// Fills Irq::threads, ascending, replacing what was there. Only kernel threads may be handed in: any program
+/// can take such a name.
 void attach_threads(InterruptTable& table, std::span<const NamedThread> threads);
 
 } // namespace affinityd::irq

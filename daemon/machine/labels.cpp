@@ -34,18 +34,18 @@ constexpr std::string_view halves = kind_names.back();
 
 // clang-format off
 constexpr std::array top_keys{
-    Key{Level::top, "version", Type::version, {}, "1", "", "1", "The version of this language."},
-    Key{Level::top, "labels", Type::described, {}, "", "a list of forms of labels", "[{label: \"{IF}_rxq{N}\", kind: rx}]", "Forms of labels, special ones before general ones."},
+    Key{Level::other, "version", Type::version, {}, "1", "", "1", "The version of this language."},
+    Key{Level::other, "labels", Type::described, {}, "", "a list of forms of labels", "[{label: \"{IF}_rxq{N}\", kind: rx}]", "Forms of labels, special ones before general ones."},
 };
 constexpr std::array form_keys{
-    Key{Level::top, "label", Type::text, {}, "", "", "\"{IF}_rxq{N}\"", "The label with placeholders."},
-    Key{Level::top, "kind", Type::choice, kind_names, "", "", "rx", "What the interrupt is for."},
-    Key{Level::top, "alone", Type::choice, kind_names, "", "", "rxtx", "The kind where no line of another form carries the device's data."},
-    Key{Level::top, "driver", Type::text, {}, "", "", "hinic", "The driver that the form belongs to."},
-    Key{Level::top, "first", Type::described, {}, "0", "a number from 0 to 65535", "1", "The number in the label of the kernel's queue 0."},
-    Key{Level::top, "only", Type::boolean, {}, "false", "", "true", "The form counts for interfaces of this driver only."},
-    Key{Level::top, "sure", Type::boolean, {}, "true", "", "false", "The form alone says that the line is a network interface's."},
-    Key{Level::top, "sub_function", Type::boolean, {}, "false", "", "true", "The line is of sub-functions of the PCI function."},
+    Key{Level::other, "label", Type::text, {}, "", "", "\"{IF}_rxq{N}\"", "The label with placeholders."},
+    Key{Level::other, "kind", Type::choice, kind_names, "", "", "rx", "What the interrupt is for."},
+    Key{Level::other, "alone", Type::choice, kind_names, "", "", "rxtx", "The kind where no line of another form carries the device's data."},
+    Key{Level::other, "driver", Type::text, {}, "", "", "hinic", "The driver that the form belongs to."},
+    Key{Level::other, "first", Type::described, {}, "0", "a number from 0 to 65535", "1", "The number in the label of the kernel's queue 0."},
+    Key{Level::other, "only", Type::boolean, {}, "false", "", "true", "The form counts for interfaces of this driver only."},
+    Key{Level::other, "sure", Type::boolean, {}, "true", "", "false", "The form alone says that the line is a network interface's."},
+    Key{Level::other, "sub_function", Type::boolean, {}, "false", "", "true", "The line is of sub-functions of the PCI function."},
 };
 // clang-format on
 
@@ -88,8 +88,7 @@ std::vector<LabelPattern> read_forms(const std::string& path, std::string_view t
     std::vector<LabelPattern> forms;
     const auto tree = policy::parse_tree(text);
     if (!tree) {
-        report.add(policy::Severity::error, tree.error().line, tree.error().column, tree.error().length,
-                   tree.error().message, tree.error().hint);
+        report.add(tree.error());
     } else if (tree->kind == Node::Kind::map) {
         const Fields fields(*tree, top_keys, report);
         const auto* version = fields.find("version");

@@ -6,7 +6,7 @@
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"
 #include "policy/diagnostic.hpp"
-#include "topology/latency_levels.hpp"
+#include "topology/latencies.hpp"
 #include "topology/topology.hpp"
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct KnownLatencies {
 [[nodiscard]] KnownLatencies latencies_here(const topology::Latencies& kept,
                                             const topology::Topology& topology, std::string_view model);
 
-/// What was read of the hardware, as one value. Tasks are not part of it: they come one by one. Nor are the
+/// The hardware as it was read, as one value. Tasks are not part of it: they come one by one. Nor are the
 /// masks of queues as they are now: these are read when they are compared with what is wanted.
 struct Machine {
     topology::Topology topology;

@@ -40,7 +40,7 @@ namespace affinityd::machine {
 /// Path below /proc of the machine's flow table.
 inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries";
 
-/// What the subject is set to now. No value: it is gone.
+/// The present setting of the subject. No value: it is gone.
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject);
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root,
                                                           const SteeringMask& subject);

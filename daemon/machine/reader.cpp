@@ -44,12 +44,17 @@ void attach_kernel_threads(Machine& machine) {
     netdev::attach_napi_threads(machine.nics, pollers);
 }
 
-/// While no port of a bond has a link, the last one that had is as good as any: nobody moves for that.
+/// While no port of a bond has a link, the last one that had is as good as any: no task moves for that.
 void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
     if (before != nullptr && nic.active_lower == "") nic.active_lower = before->active_lower;
 }
 
 } // namespace
+
+MachineReader::MachineReader(const host::Root& root, const Machine* before)
+    : root_(&root), before_(before), nics_(root), irqs_(root),
+      threads_(root,
+               before == nullptr ? std::span<const inventory::KernelThread>() : before->kernel_threads) {}
 
 Result<void> MachineReader::read_topology() {
     if (before_ != nullptr && is_unchanged(*root_, before_->topology)) {
@@ -63,22 +68,18 @@ Result<void> MachineReader::read_topology() {
 }
 
 Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) {
-    if (!nics_) nics_.emplace(*root_);
-    if (const auto done = nics_->step(out_of_time); !done || !*done) return done;
-    machine_.nics = nics_->take();
+    if (const auto done = nics_.step(out_of_time); !done || !*done) return done;
+    machine_.nics = nics_.take();
     if (before_ != nullptr)
-        for (auto& nic : machine_.nics) {
-            const auto* before = before_->nic(nic.name);
-            if (nic.active_lower) keep_active_port(nic, before);
-        }
+        for (auto& nic : machine_.nics)
+            keep_active_port(nic, before_->nic(nic.name));
     machine_.flow_entries = read_flow_entries(*root_);
     return true;
 }
 
 Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) {
-    if (!irqs_) irqs_.emplace(*root_);
-    if (const auto done = irqs_->step(out_of_time); !done || !*done) return done;
-    machine_.irqs = irqs_->take();
+    if (const auto done = irqs_.step(out_of_time); !done || !*done) return done;
+    machine_.irqs = irqs_.take();
     auto labels = read_labels(*root_);
     machine_.irqs.labels = std::move(labels.table);
     machine_.label_findings = std::move(labels.findings);
@@ -86,13 +87,8 @@ Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) 
 }
 
 Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_time) {
-    if (!threads_) {
-        const auto known =
-            before_ == nullptr ? std::span<const inventory::KernelThread>() : before_->kernel_threads;
-        threads_.emplace(*root_, known);
-    }
-    if (!threads_->step(out_of_time)) return false;
-    auto threads = threads_->take();
+    if (!threads_.step(out_of_time)) return false;
+    auto threads = threads_.take();
     if (!threads) return std::unexpected(threads.error());
     machine_.kernel_threads = std::move(*threads);
     attach_kernel_threads(machine_);

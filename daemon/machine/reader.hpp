@@ -25,7 +25,7 @@ class MachineReader {
   public:
     /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are
     /// online. Both must outlive the reader.
-    MachineReader(const host::Root& root, const Machine* before) : root_(&root), before_(before) {}
+    MachineReader(const host::Root& root, const Machine* before);
 
     /// One step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
     /// plan.
@@ -43,9 +43,9 @@ class MachineReader {
     const host::Root* root_;
     const Machine* before_;
     Stage stage_ = Stage::topology;
-    std::optional<netdev::NicReader> nics_;              ///< under way
-    std::optional<irq::InterruptReader> irqs_;           ///< under way
-    std::optional<inventory::KernelThreadScan> threads_; ///< under way
+    netdev::NicReader nics_;
+    irq::InterruptReader irqs_;
+    inventory::KernelThreadScan threads_;
     Machine machine_;
 };
 

@@ -31,8 +31,8 @@ struct TaskMask {
 /// is looked up again before each write. Some drivers (bcmgenet, stmmac) give two lines of one device the
 /// same label: these are told apart by their order.
 ///
-/// A line that devices may share (PCI's INTx) has one mask for all of them, whoever has a handler on it now.
-/// Its number is fixed by the board's wiring, and is its identity.
+/// A line that devices may share (PCI's INTx) has one mask for all of them, whichever have a handler on it
+/// now. Its number is fixed by the board's wiring, and is its identity.
 struct IrqMask {
     std::string device;   ///< device path below /sys, or the chip's PCI function, or ""
     std::string label;    ///< name of the handler: "eth0-TxRx-3"

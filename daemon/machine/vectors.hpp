@@ -46,7 +46,7 @@ struct Vector {
 /// The vector's interrupt, as a subject.
 [[nodiscard]] IrqMask irq_subject(const netdev::Nic& nic, const Vector& vector);
 
-/// What the irq room needs to know of an interface to read labels.
+/// The facts about an interface that the irq room needs to read labels.
 [[nodiscard]] irq::Device to_device(const netdev::Nic& nic);
 
 /// The interrupts of each interface, ascending by number. Stacked interfaces have none: ask for their lower

@@ -28,10 +28,10 @@ struct Request {
 
 /// Options as they go to a measuring unit: a JSON array of strings in one line, which ends with a newline.
 [[nodiscard]] std::string to_line(const std::vector<std::string>& options);
-/// What such a line says. An Error: it is none.
+/// The options of such a line. An Error: it is none.
 [[nodiscard]] Result<std::vector<std::string>> from_line(std::string_view line);
 
-/// What the run may take in all: twice its own time, and 20 s for start, connect and report.
+/// The most time that the run may take: twice its own time, and 20 s for start, connect and report.
 [[nodiscard]] std::chrono::seconds time_limit(const Request& request);
 
 /// The affinity-ttcp that belongs to the running program: beside it, in the bin folder of the same
@@ -40,7 +40,7 @@ struct Request {
 /// The same for a program in `folder`, which ends with a '/'.
 [[nodiscard]] std::optional<std::string> find_ttcp(const std::string& folder);
 
-/// What a measuring program does first when a daemon has started it as its child: from then on it dies with
+/// Called first by a measuring program that a daemon has started as its child: from then on it dies with
 /// `parent` (PR_SET_PDEATHSIG of prctl(2)), is at nice 10, may run on any CPU, has the user nobody if it was
 /// root, and no way to new privileges. False if it must not go on: the parent is gone, or the privileges
 /// could not be given up. It is the program that does so, and no fork of the daemon: that would copy the

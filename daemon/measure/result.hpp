@@ -38,7 +38,7 @@ struct EndReport {
     friend bool operator==(const EndReport&, const EndReport&) = default;
 };
 
-/// What a CPU did during the run, for any process: /proc/stat, in ticks of some 10 ms.
+/// The work of a CPU during the run, for any process: /proc/stat, in ticks of some 10 ms.
 struct CpuReport {
     unsigned cpu = 0;
     double user_seconds = 0, system_seconds = 0, irq_seconds = 0, softirq_seconds = 0;
@@ -55,7 +55,7 @@ struct LineReport {
     friend bool operator==(const LineReport&, const LineReport&) = default;
 };
 
-/// What a run was asked to do.
+/// The task of a run.
 struct Setup {
     std::string path;                    ///< "loopback", or the peer as host:port
     bool touches_nic_interrupts = false; ///< loopback never does

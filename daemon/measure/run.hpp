@@ -21,7 +21,7 @@ struct Run {
     std::string fault;               ///< for a person; "" with Outcome::done
 };
 
-/// What a measuring program prints, by a pipe or a connection that does not block.
+/// The output of a measuring program, by a pipe or a connection that does not block.
 class Output {
   public:
     explicit Output(host::Fd source) : source_(std::move(source)) {}
@@ -79,7 +79,7 @@ class Child {
 /// the connection, and so with this object. Knows no event loop: the owner waits for output().
 class UnitRun {
   public:
-    /// Asks for a run with these options of affinity-ttcp(1). ENOENT and ECONNREFUSED: nobody listens at
+    /// Asks for a run with these options of affinity-ttcp(1). ENOENT and ECONNREFUSED: no process listens at
     /// `socket`.
     [[nodiscard]] static Result<UnitRun> start(const std::string& socket,
                                                const std::vector<std::string>& options);

@@ -68,7 +68,7 @@ std::vector<double> inverses(std::span<const double> rates) {
     return times;
 }
 
-/// Of what one sample is to the mean of its side, as a part of it.
+/// Each sample as a part of the mean of its side.
 std::vector<double> parts_of_mean(std::vector<double> times) {
     const double mean = mean_of(times);
     for (double& time : times)

@@ -25,7 +25,7 @@ namespace affinityd::netdev {
     return !is_physical(nic) && nic.lower.empty() && (!nic.master.empty() || nic.is_representor);
 }
 
-/// What it carries goes through its ports. Its own queues are for show: without ports there is nothing.
+/// Its traffic goes through its ports. Its own queues are for show: without ports there is nothing.
 [[nodiscard]] inline bool takes_ports(const Nic& nic) {
     return !is_physical(nic) && (nic.driver == "bonding" || nic.driver == "bridge" || nic.driver == "team");
 }
@@ -57,7 +57,8 @@ class Stacks {
     [[nodiscard]] std::optional<Carriers> carriers(const Nic& upper) const;
     std::span<const Nic> nics_;
     std::unordered_map<std::string_view, std::size_t> by_name_;
-    /// What is under these lower devices: a bridge with a thousand ports may have a thousand VLANs on it.
+    /// The interfaces under these lower devices: a bridge with a thousand ports may have a thousand VLANs on
+    /// it.
     mutable std::map<std::vector<std::string>, std::vector<const Nic*>> known_;
 };
 

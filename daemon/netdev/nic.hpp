@@ -47,7 +47,7 @@ struct NicLink {
     bool up = false;                ///< administratively up (IFF_UP)
     std::string operstate;          ///< "up", "down", "unknown", ...
     std::vector<std::string> lower; ///< names of lower devices: bond, team, VLAN, bridge, macvlan
-    /// Of a bond whose traffic arrives on one port at a time: that port, "" while none has a link. No value:
+    /// The port of a bond whose traffic arrives on one port at a time; "" while none has a link. No value:
     /// on all of them.
     std::optional<std::string> active_lower;
     std::string master;                 ///< the bridge, bond, switch ... that it is a port of; "": none
@@ -76,8 +76,8 @@ struct NicDevice {
     std::string virtio; ///< "virtio3" for a virtio NIC, else ""
     std::optional<unsigned> node; ///< NUMA node; no value: unknown (the kernel's -1), never node 0 by mistake
     CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
-    /// IRQ numbers of its own list, ascending; some may have no handler. That of a sub-function is irqs/ of
-    /// its auxiliary device (Linux 6.11), not msi_irqs/ of the PCI function.
+    /// IRQ numbers of its own list, ascending; some may have no handler. The list of a sub-function is irqs/
+    /// of its auxiliary device (Linux 6.11), not msi_irqs/ of the PCI function.
     std::vector<unsigned> msi_irqs;
     bool is_sub_function = false;
     std::optional<unsigned> legacy_irq; ///< device/irq, only where there is no msi_irqs

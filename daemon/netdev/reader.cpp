@@ -46,7 +46,7 @@ std::vector<std::string> device_chain(std::string_view device) {
     return chain;
 }
 
-/// What lies beyond these would only take memory, in each of thousands of queues of a hostile recording.
+/// CPUs beyond these would only take memory, in each of thousands of queues of a hostile recording.
 CpuSet possible_cpus(const host::Dir& sys) {
     return sys.cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, 8191));
 }
@@ -224,7 +224,7 @@ std::string port_taker(const host::Dir& sys, const std::string& name) {
     return is_of_kind(sys, name, "bridge") ? "bridge" : "";
 }
 
-/// What it is a port of, and what are its ports. A routing domain (VRF) is no switch: what is in it is the
+/// Reads its master and its ports. A routing domain (VRF) is no switch: an interface in it is the
 /// host's as before.
 void read_stack(const host::Dir& sys, const std::string& base, const std::vector<std::string>& entries,
                 Nic& nic) {
@@ -242,7 +242,7 @@ std::uint64_t folder_number(const host::Dir& sys, const std::string& folder) {
     return parts.size() < 2 ? 0 : parse_number<std::uint64_t>(parts[1]).value_or(0);
 }
 
-/// What sysfs says of one interface but for its queues; no value: there is no such interface.
+/// Reads one interface from sysfs, but for its queues; no value: there is no such interface.
 Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
     const auto index = sys.read(base + "/ifindex");
@@ -272,7 +272,7 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     return nic;
 }
 
-/// What only the kernel itself can say, by netlink.
+/// Asks netlink for the facts that sysfs does not have.
 Result<void> ask_kernel(std::span<Nic> nics) {
     if (auto added = read_addresses(nics); !added) return added;
     if (auto named = read_other_names(nics); !named) return named;

@@ -15,7 +15,7 @@
 
 namespace affinityd::planner {
 
-/// What is distributed: one placement of one policy. The name survives re-plans and reloads.
+/// One placement of one policy, whose slots are distributed. The name survives re-plans and reloads.
 struct DistributionId {
     enum class Kind : std::uint8_t {
         slots,     ///< the plain slots
@@ -97,13 +97,13 @@ enum class Restored {
 /// All processes of a unit are under a policy with `means: cpuset`.
 struct FencedUnit {};
 
-/// Why an action was chosen, as a value: it is made into text only when somebody reads it.
+/// Why an action was chosen, as a value: it is made into text only when a person asks.
 using Reason = std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
 
 /// For people. `policy`: the name of the policy that the action is for; "" for none.
 [[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);
 
-/// What is known of a subject that we changed and have not put back yet.
+/// The record of a subject that we changed and have not put back yet.
 struct UndoRecord {
     machine::Setting original; ///< before our first change
     machine::Setting asked;    ///< what we asked for last

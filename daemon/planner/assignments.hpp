@@ -19,14 +19,14 @@
 
 namespace affinityd::planner {
 
-/// What a slot is wanted for.
+/// A request for a slot.
 struct SlotRequest {
     const DistributionId& distribution;
     std::span<const Slot> slots; ///< must not be empty
     TaskId task;
     const CpuSet& present; ///< its mask now (may be empty)
-    /// What is distributed: processes as a whole; threads, which stay close to others of their distribution;
-    /// or either over lanes, which are taken in their order.
+    /// The unit of distribution: processes as a whole; threads, which stay close to others of their
+    /// distribution; or either over lanes, which are taken in their order.
     enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group

@@ -85,10 +85,6 @@ Weight part_of(Weight weight, const Slot& slot, const CpuLoad& load) {
     return weight / static_cast<Weight>(cores.size());
 }
 
-std::string cpus_of(Weight load) {
-    return fmt::format("{:.2f}", static_cast<double>(load) / static_cast<double>(one_cpu));
-}
-
 } // namespace
 
 std::string to_string(const Crowding& crowding) {
@@ -99,8 +95,10 @@ std::string to_string(const Crowding& crowding) {
     if (crowding.free_load < least_gain)
         return fmt::format("{} share the core of CPU {} while that of CPU {} is idle", who, crowding.core,
                            crowding.free);
-    return fmt::format("{} share the core of CPU {}, which has {} CPUs of work; that of CPU {} has {}", who,
-                       crowding.core, cpus_of(crowding.load), crowding.free, cpus_of(crowding.free_load));
+    const auto cpus = [](Weight load) { return static_cast<double>(load) / static_cast<double>(one_cpu); };
+    return fmt::format(
+        "{} share the core of CPU {}, which has {:.2f} CPUs of work; that of CPU {} has {:.2f}", who,
+        crowding.core, cpus(crowding.load), crowding.free, cpus(crowding.free_load));
 }
 
 std::vector<Crowding> crowdings(const Placements& placements, const Assignments& assignments,

@@ -2,12 +2,12 @@
 #include "planner/check.hpp"
 
 #include "base/glob.hpp"
-#include "planner/cpu_expr_eval.hpp"
 #include "planner/lanes.hpp"
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
-#include "policy/order.hpp"
-#include "policy/suggest.hpp"
+#include "planner/slots.hpp"
+#include "policy/diagnostic.hpp"
+#include "policy/set_check.hpp"
 
 #include <algorithm>
 #include <map>
@@ -49,7 +49,7 @@ class Checker {
         const auto cpus = placement(policy.placement);
         for (const auto& rule : policy.threads) {
             if (rule.leave) continue;
-            // What a rule takes from its policy has been checked there.
+            // Keys that a rule takes from its policy have been checked there.
             auto own = rule.placement;
             if (own.cpus_at == policy.placement.cpus_at) own.cpus.reset();
             if (own.near_at == policy.placement.near_at) own.near.reset();
@@ -74,7 +74,7 @@ class Checker {
             wanted_.erase(wanted_.begin() + static_cast<std::ptrdiff_t>(wanted), wanted_.end());
     }
 
-    /// Of a set that has been checked policy by policy.
+    /// Checks a set whose policies have been checked one by one.
     void together(const policy::PolicySet& policies) {
         check_claims();
         check_overlaps();
@@ -101,12 +101,7 @@ class Checker {
     void add(Severity severity, const Position& at, std::size_t length, std::string message,
              std::string hint = {}) {
         if (severity == Severity::error) ++errors_;
-        out_.push_back({.severity = severity,
-                        .at = at,
-                        .length = static_cast<unsigned>(length),
-                        .message = std::move(message),
-                        .hint = std::move(hint),
-                        .source_line = {}});
+        out_.push_back(policy::finding(severity, at, length, std::move(message), std::move(hint)));
     }
 
     void add(Severity severity, const Position& at, const CpuExpr& part, std::string message,
@@ -282,7 +277,7 @@ class Checker {
         return found == wanted_.end() ? nullptr : found->policy;
     }
 
-    /// What others want of claimed CPUs, wherever the claim stands: it is met first.
+    /// Checks the wishes of others for claimed CPUs, wherever the claim stands: it is met first.
     void check_overlaps() {
         for (const auto& [policy, placement, cpus, rule] : wanted_) {
             const CpuSet taken = cpus & claimed_;
@@ -384,83 +379,43 @@ class Ancestors final : public Lineage {
     std::unordered_map<int, std::size_t> matched_; ///< pid -> policy
 };
 
-/// Hints about policies that match nothing.
-class Doctor {
-  public:
-    Doctor(const policy::PolicySet& set, const Processes& processes, const KnownNames& known,
-           const Matcher& matcher, const Ancestors& ancestors)
-        : set_(set), processes_(processes), matcher_(matcher), ancestors_(ancestors),
-          units_(known.units.begin(), known.units.end()), users_(known.users.begin(), known.users.end()) {}
+/// The policies that take the processes which this one would match; "": none does.
+std::string takers_of(const Policy& policy, const policy::PolicySet& set, const Processes& processes,
+                      const Matcher& matcher, const Lineage& lineage) {
+    std::map<std::string, std::size_t> found;
+    for (const auto* process : processes)
+        if (!policy.everything_else && holds(policy.match, *process, lineage))
+            if (const auto taker = matcher.match(*process, lineage)) ++found[set.policies[*taker].name];
+    std::string text;
+    for (const auto& [name, count] : found)
+        text += (text.empty() ? "" : ", ") + policy::in_quotes(name) + " takes " + std::to_string(count) +
+                (count == 1 ? " process" : " processes") + " that it would match";
+    return text.empty() ? text : text + ": give it a higher priority, or another match";
+}
 
-    std::string hint(const Policy& policy) {
-        if (auto text = takers(policy); !text.empty()) return text;
-        return misspelt(policy.match);
+/// A unit or user that the selector names and that is not here, while another of a similar name is; "": none.
+std::string misspelt(const Selector& selector, const Processes& processes, const KnownNames& known) {
+    for (const auto& child : selector.children)
+        if (auto text = misspelt(child, processes, known); !text.empty()) return text;
+    const auto& condition = selector.condition;
+    const bool is_unit = condition.field == Field::unit;
+    if (selector.op != Selector::Op::test || (!is_unit && condition.field != Field::user)) return {};
+    const auto& listed = is_unit ? known.units : known.users;
+    std::set<std::string, std::less<>> names(listed.begin(), listed.end());
+    for (const auto* process : processes)
+        if (is_unit)
+            std::ranges::copy(unit_names(*process), std::inserter(names, names.end()));
+        else
+            names.insert(process->user());
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    for (const auto& pattern : condition.patterns) {
+        if (!pattern.is_literal() || names.contains(pattern.text())) continue;
+        if (const auto meant = policy::did_you_mean(pattern.text(), words); !meant.empty())
+            return std::string("there is no ") + (is_unit ? "unit " : "user ") +
+                   policy::in_quotes(pattern.text()) + " here: " + meant;
     }
-
-  private:
-    /// Who takes the processes that the policy would match.
-    [[nodiscard]] std::string takers(const Policy& policy) const {
-        std::map<std::string, std::size_t> found;
-        for (const auto* process : processes_) {
-            if (policy.everything_else || !holds(policy.match, *process, ancestors_)) continue;
-            if (const auto taker = matcher_.match(*process, ancestors_)) ++found[set_.policies[*taker].name];
-        }
-        std::string text;
-        for (const auto& [name, count] : found)
-            text += (text.empty() ? "" : ", ") + policy::in_quotes(name) + " takes " + std::to_string(count) +
-                    (count == 1 ? " process" : " processes") + " that it would match";
-        return text.empty() ? text : text + ": give it a higher priority, or another match";
-    }
-
-    std::string misspelt(const Selector& selector) {
-        for (const auto& child : selector.children)
-            if (auto text = misspelt(child); !text.empty()) return text;
-        if (selector.op != Selector::Op::test) return {};
-        const auto& condition = selector.condition;
-        if (condition.field == Field::unit) return misspelt(condition, "unit", units());
-        if (condition.field == Field::user) return misspelt(condition, "user", users());
-        return {};
-    }
-
-    static std::string misspelt(const Condition& condition, std::string_view what,
-                                const std::set<std::string, std::less<>>& known) {
-        const std::vector<std::string_view> words(known.begin(), known.end());
-        for (const auto& pattern : condition.patterns) {
-            if (!pattern.is_literal() || known.contains(pattern.text())) continue;
-            const auto meant = policy::did_you_mean(pattern.text(), words);
-            if (!meant.empty())
-                return "there is no " + std::string(what) + " " + policy::in_quotes(pattern.text()) +
-                       " here: " + meant;
-        }
-        return {};
-    }
-
-    const std::set<std::string, std::less<>>& units() {
-        if (!has_units_)
-            for (const auto* process : processes_)
-                for (auto& name : unit_names(*process))
-                    units_.insert(std::move(name));
-        has_units_ = true;
-        return units_;
-    }
-
-    const std::set<std::string, std::less<>>& users() {
-        if (!has_users_)
-            for (const auto* process : processes_)
-                users_.insert(process->user());
-        has_users_ = true;
-        return users_;
-    }
-
-    const policy::PolicySet& set_;
-    const Processes& processes_;
-    const Matcher& matcher_;
-    const Ancestors& ancestors_;
-    std::set<std::string, std::less<>> units_;
-    std::set<std::string, std::less<>> users_;
-    bool has_units_ = false; ///< those of processes are among them, too
-    bool has_users_ = false;
-};
+    return {};
+}
 
 } // namespace
 
@@ -488,20 +443,18 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
             ancestors.set_policy(process->id().tid, *policy);
         }
     }
-    Doctor doctor(policies, processes, known, matcher, ancestors);
     for (std::size_t at = 0; at < policies.policies.size(); ++at) {
         const Policy& policy = policies.policies[at];
-        if (matches.processes[at] == 0 && policy.model != policy::Model::irq)
-            matches.notes.push_back(
-                {.severity = policy::Severity::note,
-                 .at = policy.at,
-                 .length = 1,
-                 .message = policy.exclusive == policy::Exclusive::always
-                                ? "no process is matched by this policy now, and all others are "
-                                  "kept off its CPUs all the same (exclusive: always)"
-                                : "no process is matched by this policy now",
-                 .hint = doctor.hint(policy),
-                 .source_line = {}});
+        if (matches.processes[at] > 0 || policy.model == policy::Model::irq) continue;
+        auto hint = takers_of(policy, policies, processes, matcher, ancestors);
+        if (hint.empty()) hint = misspelt(policy.match, processes, known);
+        matches.notes.push_back(policy::finding(policy::Severity::note, policy.at, 1,
+                                                policy.exclusive == policy::Exclusive::always
+                                                    ? "no process is matched by this policy now, and all "
+                                                      "others are kept off its CPUs all the "
+                                                      "same (exclusive: always)"
+                                                    : "no process is matched by this policy now",
+                                                std::move(hint)));
     }
     return matches;
 }

@@ -20,7 +20,7 @@ struct KnownNames {
     std::vector<std::string> users;
 };
 
-/// What policies match now.
+/// The processes that policies match now.
 struct Matches {
     std::vector<std::size_t> processes;       ///< how many, in the set's order
     std::vector<std::vector<int>> pids;       ///< the first few of these

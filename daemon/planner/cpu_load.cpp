@@ -18,7 +18,7 @@ Value get(const std::vector<Value>& values, std::size_t at) {
     return at < values.size() ? values[at] : Value{};
 }
 
-/// The part of each of the CPUs. What division leaves over is dropped, in adding and taking away alike.
+/// The part of each of the CPUs. The remainder of the division is dropped, in adding and taking away alike.
 Weight part_of(Weight amount, const CpuSet& cpus) {
     return cpus.empty() ? 0 : amount / static_cast<Weight>(cpus.count());
 }

@@ -69,7 +69,7 @@ struct LaneGroup {
 ///
 /// `before`: the same policy as it was placed last, nullptr: never. A group keeps the lanes of the one with
 /// which it shares most devices, by whatever name they go now; each is kept once. Lanes that were a guess,
-/// because nobody knew how many tasks would be served, are not kept once that is known.
+/// because it was not known how many tasks would be served, are not kept once that is known.
 [[nodiscard]] std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
                                                  const NicNames& nics, const NicUsage& usage,
                                                  const ResolvedPolicy* before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/lane_choice.hpp"
+#include "planner/lanes.hpp"
 
 #include <algorithm>
 #include <map>

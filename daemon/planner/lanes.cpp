@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lanes.hpp"
 
-#include "planner/lane_choice.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <ranges>
@@ -241,7 +239,7 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
     return members;
 }
 
-/// What is to be said of interfaces that share their lanes.
+/// Reports interfaces that carry traffic far from the lanes they share.
 void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Placements& into) {
     for (const auto& name : lanes.nics)
         if (std::ranges::find(lanes.spares, name) == lanes.spares.end())

@@ -2,8 +2,7 @@
 #include "planner/matcher.hpp"
 
 #include "policy/cgroup_path.hpp"
-#include "policy/slot_names.hpp"
-#include "policy/words.hpp"
+#include "policy/policy.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -18,7 +17,7 @@ using Field = Condition::Field;
 
 constexpr unsigned dearest = 3;
 
-/// What reading the fact costs. 0: it is known already; 1: a small file; 2: a walk over all descriptors; 3:
+/// The cost of reading the fact. 0: it is known already; 1: a small file; 2: a walk over all descriptors; 3:
 /// what the process itself may keep from being read.
 unsigned cost(const Selector& selector) {
     if (selector.op != Selector::Op::test) {
@@ -169,7 +168,7 @@ std::string and_more(std::string text, const std::string& more) {
     return text.empty() ? more : std::move(text) + ", " + more;
 }
 
-/// What the process has; and what looks like it, but does not count.
+/// The values that the process has, and those that look alike but do not count.
 std::string found_text(const Condition& condition, const Question& asked) {
     const auto& process = asked.process;
     switch (condition.field) {
@@ -230,7 +229,7 @@ bool is_met(const Selector& selector, const Question& asked) {
     return false;
 }
 
-/// What can be said of a selector without arguments, ports and ancestors.
+/// The chance of a selector to hold, without arguments, ports and ancestors.
 enum class Chance { no, some, sure };
 
 Chance chance(const Selector& selector, const Question& asked) {

@@ -107,11 +107,11 @@ struct Failure {
                                                    const inventory::ProcessFacts& process,
                                                    const Lineage& lineage);
 
-/// What `unit:` can be compared with: the innermost systemd unit of the process's cgroup, and each slice
-/// around it, those that a user made among them.
+/// The names that `unit:` is compared with: the innermost systemd unit of the process's cgroup, and each
+/// slice around it, those that a user made among them.
 [[nodiscard]] std::vector<std::string> unit_names(const inventory::ProcessFacts& process);
 
-/// What a thread has asked for itself: a fact about it, like its name.
+/// A thread's own request: a fact about it, like its name.
 struct Joined {
     std::string policy;  ///< that its process was under
     std::string slot;    ///< it has put itself into; "": none

@@ -21,7 +21,7 @@ struct Choice {
 
 using Kind = DistributionId::Kind;
 
-/// What the slots inside a group are called.
+/// The name of the slots inside a group.
 DistributionId in_group(const std::string& policy, const CpuSet& group) {
     return {policy, 0, std::to_string(group.first()), Kind::in_group};
 }

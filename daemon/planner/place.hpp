@@ -39,7 +39,7 @@ struct ThreadView {
     /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
     /// change).
     bool may_be_reset = false;
-    /// What it had when it was found in place, without our doing and so without a record; null: it was not.
+    /// Its mask when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
     const Joined* joined = nullptr;      ///< what it has asked for; null: nothing
     const FormerSlots* former = nullptr; ///< null: none is known

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/placements.hpp"
 
-#include "planner/cpu_expr_eval.hpp"
 #include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
+#include "planner/slots.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -19,7 +19,7 @@ using machine::Machine;
 using policy::Policy;
 using policy::PolicySet;
 
-/// What the steps of one compile() share.
+/// Shared by the steps of one compile().
 struct Run {
     const PolicySet& policies;
     const Machine& machine;
@@ -62,7 +62,7 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     return std::nullopt;
 }
 
-/// Takes away what others have claimed. Of CPUs that the policy names, and where none is left, that is told.
+/// Takes away CPUs that others have claimed. Reports it if the policy names them, or none is left.
 void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& placement,
                        const std::string& of, CpuSet& allowed) {
     const auto taken = run.result.kept_off(allowed & run.result.claimed);
@@ -194,7 +194,7 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     run.result.claims.push_back({policy.name, resolved.allowed});
 }
 
-/// What is expected before anybody has lanes: what policies' tasks may use, each spread over its CPUs, and
+/// The load before any policy has lanes: the tasks of policies, each spread over the CPUs it may use, and
 /// the lanes that are about to be kept.
 LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, bool may_move) {
     const CpuLoad none(run.machine.topology);

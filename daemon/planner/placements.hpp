@@ -27,8 +27,8 @@ using NicNames = std::vector<std::string>;
 /// interfaces must share them.
 using NicUsage = std::map<std::string, std::map<NicNames, unsigned>>;
 
-/// An interrupt, steering map, flow table or number of queues that a policy wants set. What it is set to now
-/// is no part of it.
+/// An interrupt, steering map, flow table or number of queues that a policy wants set. Its present
+/// value is no part of it.
 struct QueueTarget {
     Subject subject;
     Setting wanted;  ///< one CPU for an interrupt; the empty set for steering that is to be off; for a flow
@@ -55,7 +55,7 @@ struct QueueThread {
 /// The lanes of an interface, or of several that serve the same tasks, under a policy: lane i is a core that
 /// takes the interrupts of queue i of each of them and, under `full`, the tasks.
 struct NicLanes {
-    /// What of an interface is the same after a renaming.
+    /// An interface's identity, which survives a renaming.
     struct Id {
         unsigned ifindex = 0;
         std::string device; ///< "": a virtual interface
@@ -74,7 +74,7 @@ struct NicLanes {
     /// Where packets for each lane's worker are taken in: as `interrupts`, unless RPS hands them on, or no
     /// queue interrupts this lane and they arrive on another; empty as that is.
     std::vector<unsigned> arrivals;
-    /// That of a lane, which is named by its first CPU; no value: none of these are this policy's.
+    /// The CPU of a lane, which is named by its first CPU; no value: none of these are this policy's.
     [[nodiscard]] std::optional<unsigned> interrupt_cpu(unsigned lane) const;
     [[nodiscard]] std::optional<unsigned> arrival_cpu(unsigned lane) const;
 };
@@ -127,7 +127,7 @@ struct Placements {
     std::optional<MeasuredLevel> measured; ///< no value: no policy says `measured`
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
-    /// Who keeps others off which of these CPUs; no CPUs: nobody.
+    /// The policies that keep others off some of these CPUs; no CPUs: none does.
     [[nodiscard]] KeptOff kept_off(const CpuSet& cpus) const;
 };
 

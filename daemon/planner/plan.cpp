@@ -22,8 +22,8 @@ bool granted_already(const UndoPointer& record, const Setting& wanted, const Set
     return record && record->asked == wanted && same(record->granted, present, online);
 }
 
-/// The same of a task. What has CPUs that were not asked for was not granted: the kernel has made that of the
-/// mask since, and asking again is worth it.
+/// The same of a task. A mask with CPUs that were not asked for was not granted: the kernel has changed it
+/// since, and asking again is worth it.
 bool narrowed_already(const UndoPointer& record, const CpuSet& wanted, const CpuSet& present,
                       const CpuSet& online) {
     return granted_already(record, wanted, present, online) && wanted.contains(present & online);
@@ -49,7 +49,7 @@ struct Case {
         return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
                           was_widened(subject(), *record, present(), online()));
     }
-    /// True if it was found where its policy wants it, and somebody has set another mask since.
+    /// True if it was found where its policy wants it, and another program has set another mask since.
     [[nodiscard]] bool has_left_its_place() const {
         if (view.found == nullptr || (view.may_be_reset && may_run_everywhere())) return false;
         const UndoRecord as_found{.original = {}, .asked = *view.found, .granted = *view.found, .policy = {}};
@@ -77,7 +77,7 @@ struct Case {
                              record};
         return plan;
     }
-    /// Its original back, if the mask is still ours; a mask that somebody else set since then stays.
+    /// Its original back, if the mask is still ours; a mask that another program set since then stays.
     [[nodiscard]] ThreadPlan restored(std::string policy, Restored why) const {
         if (!is_ours()) return {.state = State::foreign, .forget = true};
         return change(record->original.cpus(), std::move(policy), why, true);
@@ -92,7 +92,7 @@ std::optional<ThreadPlan> plan_kept_off(const Case& c) {
     const CpuSet taken = original & placements.claimed;
     if (taken.empty() || c.view.thread.is_kernel()) return std::nullopt;
     const CpuSet rest = (original & placements.online) - taken;
-    if (rest.empty()) return ThreadPlan{}; // it was put there by somebody who knew: a task needs some CPU
+    if (rest.empty()) return ThreadPlan{}; // an administrator put it there: a task needs some CPU
     auto kept_off = placements.kept_off(taken);
     ThreadPlan plan{.state = State::kept_off};
     if (!c.has(rest)) plan = c.change(rest, "", kept_off, false);
@@ -101,8 +101,8 @@ std::optional<ThreadPlan> plan_kept_off(const Case& c) {
 }
 
 /// No policy wants the thread: off exclusive CPUs if there are any, else back to what it had. A mask that
-/// somebody else set since then is its own from now on: the next look keeps it off exclusive CPUs as it would
-/// a thread that we never changed.
+/// another program set since then is its own from now on: the next look keeps it off exclusive CPUs as it
+/// would a thread that we never changed.
 ThreadPlan plan_unwanted(const Case& c) {
     if (c.record && !c.is_ours()) return {.state = State::foreign, .forget = true};
     if (auto kept_off = plan_kept_off(c)) return std::move(*kept_off);
@@ -115,8 +115,8 @@ ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
     return c.change(wanted.wanted, wanted.policy, wanted.reason, false);
 }
 
-/// True if the policy gives way to whoever changed the mask after us. Under `yield`, a program that may run
-/// everywhere again has given up its own mask.
+/// True if the policy gives way to the program that changed the mask after us. Under `yield`, a program that
+/// may run everywhere again has given up its own mask.
 bool gives_way(const Case& c, Drift drift) {
     if (drift == Drift::enforce || (c.record ? c.is_ours() : !c.has_left_its_place())) return false;
     return drift == Drift::once || !c.may_run_everywhere();

@@ -19,7 +19,7 @@ class BackoffLookup {
     [[nodiscard]] virtual bool is_put_off(const Action& action) const = 0;
 };
 
-/// What every plan is made of. Start, full pass, events, `plan`, `explain` and recorded machines all use it,
+/// The input of every plan. Start, full pass, events, `plan`, `explain` and recorded machines all use it,
 /// so that what `plan` lists is what the next pass does. All references must outlive it.
 struct Planning {
     const Placements& placements;
@@ -28,7 +28,7 @@ struct Planning {
     const BackoffLookup* backoff = nullptr; ///< null: nothing is put off
 };
 
-/// What is to become of one thread.
+/// The decision about one thread.
 struct ThreadPlan {
     enum class State : std::uint8_t {
         unwanted,   ///< no policy wants it, and we did nothing to it
@@ -36,11 +36,11 @@ struct ThreadPlan {
         changes,    ///< `action` says what is to be done
         put_off,    ///< it should be changed, but not now: backoff
         left_alone, ///< under a policy that does not touch it: `untouched` says why
-        yielded,    ///< somebody else changed it after us, and the policy says yield or once
+        yielded,    ///< another program changed it after us, and the policy says yield or once
         foreign,    ///< no policy places it any more, but its mask is not ours either: `forget` it
         outside,    ///< the policy's CPUs and those of its cpuset have none in common
         immovable,  ///< a kernel thread that may not be moved
-        kept_off,   ///< no policy places it: it has all of its own CPUs that nobody has claimed
+        kept_off,   ///< no policy places it: it has all of its own CPUs that no policy has claimed
     };
     State state = State::unwanted;
     std::optional<Action> action = std::nullopt;

@@ -2,9 +2,14 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "policy/cpu_expr.hpp"
 #include "policy/policy.hpp"
 #include "topology/topology.hpp"
 
+#include <expected>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace affinityd::planner {
@@ -43,5 +48,13 @@ struct Slot {
 /// Those of the slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU
 /// were left.
 [[nodiscard]] std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset);
+
+/// The CPUs that an expression stands for on a machine. They are online, except for CPU numbers that are
+/// written out: those must be possible, and are kept while they are offline. `nics`: the CPUs near each
+/// interface, for nic:NAME, where NAME may be a glob. `own`: what a bare `nic` stands for. The error gives
+/// the offending part by its place in the text.
+[[nodiscard]] std::expected<CpuSet, policy::CpuExprError>
+evaluate(const policy::CpuExpr& expr, const topology::Topology& topology,
+         const std::map<std::string, CpuSet, std::less<>>& nics, const CpuSet& own);
 
 } // namespace affinityd::planner

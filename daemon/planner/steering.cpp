@@ -64,21 +64,32 @@ bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placeme
            });
 }
 
+namespace {
+
+using Kind = DistributionId::Kind;
+
+bool is_lane(const DistributionId& id) { return id.kind == Kind::lanes || id.kind == Kind::all_lanes; }
+
+/// Where packets for a lane arrive, by its first CPU.
+std::optional<unsigned> arrival_of(const ResolvedPolicy& resolved, unsigned lane) {
+    for (const auto& nic : resolved.nics)
+        if (const auto cpu = nic.arrival_cpu(lane)) return cpu;
+    return std::nullopt;
+}
+
+} // namespace
+
 std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,
                                     const TaskId& task) {
-    using Kind = DistributionId::Kind;
     const auto [begin, end] = assignments.seats().equal_range(task);
     for (auto seat = begin; seat != end; ++seat) {
         const auto& distribution = assignments.distribution(seat->second.table);
-        if (distribution.policy != resolved.policy->name) continue;
-        if (distribution.kind == Kind::lanes) {
-            const auto* nic = resolved.lanes(distribution.among);
-            if (nic == nullptr) continue;
-            if (const auto cpu = nic->arrival_cpu(seat->second.now)) return cpu;
-        } else if (distribution.kind == Kind::all_lanes) {
-            for (const auto& nic : resolved.nics)
-                if (const auto cpu = nic.arrival_cpu(seat->second.now)) return cpu;
-        }
+        if (distribution.policy != resolved.policy->name || !is_lane(distribution)) continue;
+        const auto* nic = resolved.lanes(distribution.among); // of one interface
+        if (distribution.kind == Kind::lanes && nic == nullptr) continue;
+        const auto lane = seat->second.now;
+        const auto cpu = nic == nullptr ? arrival_of(resolved, lane) : nic->arrival_cpu(lane);
+        if (cpu) return cpu;
     }
     return std::nullopt;
 }
@@ -92,20 +103,12 @@ NotSteered why_no_arrival(const ResolvedPolicy& resolved) {
 
 namespace {
 
-using Kind = DistributionId::Kind;
-
 /// The workers of each lane, by the CPU where its packets arrive; of one distribution.
 struct Crowd {
     std::vector<TaskId> workers;
     Slot lane;
 };
 using Crowds = std::map<unsigned, Crowd>;
-
-std::optional<unsigned> arrival_of(const ResolvedPolicy& resolved, unsigned lane) {
-    for (const auto& nic : resolved.nics)
-        if (const auto cpu = nic.arrival_cpu(lane)) return cpu;
-    return std::nullopt;
-}
 
 /// Lanes that share an arrival CPU are one.
 Crowds lanes_of(const ResolvedPolicy& resolved, const std::vector<Slot>& slots) {
@@ -142,8 +145,7 @@ std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Pla
         for (auto seat = begin; seat != end; ++seat) {
             const unsigned table = seat->second.table;
             const auto& distribution = assignments.distribution(table);
-            const bool is_lane = distribution.kind == Kind::lanes || distribution.kind == Kind::all_lanes;
-            const auto* slots = is_lane && distribution.policy == resolved.policy->name
+            const auto* slots = is_lane(distribution) && distribution.policy == resolved.policy->name
                                     ? slots_of(placements, distribution)
                                     : nullptr;
             if (slots == nullptr || !seat->second.cpuset.empty()) continue;
@@ -160,8 +162,6 @@ std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Pla
 }
 
 namespace {
-
-using Kind = DistributionId::Kind;
 
 constexpr std::uint64_t enough = 2;       ///< packets
 constexpr Weight usual = one_cpu / 4 * 3; ///< a lane may have that much work in any case
@@ -181,8 +181,7 @@ OnLane find_lane(const ResolvedPolicy& resolved, const Placements& placements, c
     for (auto at = begin; at != end; ++at) {
         const auto& distribution = assignments.distribution(at->second.table);
         if (distribution.policy != resolved.policy->name) continue;
-        const bool is_lane = distribution.kind == Kind::lanes || distribution.kind == Kind::all_lanes;
-        if (table ? at->second.table != *table : !is_lane) continue;
+        if (table ? at->second.table != *table : !is_lane(distribution)) continue;
         const auto* slots = slots_of(placements, distribution);
         if (slots == nullptr) continue;
         const auto& cpuset = at->second.cpuset;

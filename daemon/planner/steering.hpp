@@ -92,7 +92,7 @@ enum class AtArrivals : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(AtArrivals state);
 
-/// What is to become of a task.
+/// The decision about a task.
 struct TaskSlot {
     AtArrivals state = AtArrivals::unknown;
     struct Move {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "status/changes.hpp"
 
-#include "base/counted.hpp"
+#include "base/text.hpp"
 #include "measure/result.hpp"
 #include "status/json.hpp"
 

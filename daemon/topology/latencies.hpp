@@ -63,8 +63,8 @@ class Latencies {
 [[nodiscard]] MeasuredMachine describe(const Topology& topology, const CpuSet& cpus, std::string model);
 
 /// A table as core-to-core-latency writes it: n rows of n cells with commas between them, ns for one way, the
-/// diagonal empty (or 0), CPUs 0 to n - 1. Of a pair that is given both ways the mean counts; of one that is
-/// not given nothing is known. An Error names the line: cells that are no number above zero, rows of other
+/// diagonal empty (or 0), CPUs 0 to n - 1. A pair that is given both ways has the mean; one that is
+/// not given is not known. An Error names the line: cells that are no number above zero, rows of other
 /// lengths, fewer than 2 CPUs or more than Latencies::most_cpus, no pair at all. Source:
 /// https://github.com/nviennot/core-to-core-latency.
 [[nodiscard]] Result<Latencies> latencies_from_csv(std::string_view text);
@@ -75,5 +75,23 @@ inline constexpr std::size_t most_csv_bytes = 32U << 20;
 /// members are no concern of it. Figures have four digits at most.
 [[nodiscard]] Result<Latencies> latencies_from_json(std::string_view text);
 [[nodiscard]] std::string to_json(const Latencies& latencies);
+
+/// CPUs that are clearly nearer to each other than to all others.
+struct LatencyLevel {
+    double ns = 0;              ///< for one way within the groups, not within those of a finer level: median
+    std::vector<CpuSet> groups; ///< by first CPU, disjoint, every CPU in one; some may stand alone
+    friend bool operator==(const LatencyLevel&, const LatencyLevel&) = default;
+};
+
+/// The groups that latencies show, fine to coarse, each level's groups being unions of the finer one's. None
+/// where the machine is uniform, or what was measured shows no clear groups. Found without any knowledge of
+/// the machine: average linkage, cut where the distance leaps, and kept where nearly every CPU is clearly
+/// nearer to its mates than to any other group. A CPU that is slow to all others stands in no level.
+[[nodiscard]] std::vector<LatencyLevel> latency_levels(const Latencies& latencies);
+
+/// The level that counts as this machine's: the finest one whose groups are more than cores; all CPUs as one
+/// group where there is none, with the median of all pairs. No value: nothing was measured.
+[[nodiscard]] std::optional<LatencyLevel> measured_level(const Latencies& latencies,
+                                                         const Topology& topology);
 
 } // namespace affinityd::topology

@@ -129,8 +129,7 @@ std::optional<int> IdReader::read(unsigned cpu) {
 /// Documentation/ABI/testing/sysfs-devices-system-cpu, "cache/index*".
 class CacheReader {
   public:
-    CacheReader(const host::Dir& cpus, const CpuSet& online, bool sizes)
-        : cpus_(cpus), online_(online), sizes_(sizes) {}
+    CacheReader(const host::Dir& cpus, const CpuSet& online) : cpus_(cpus), online_(online) {}
     void read(unsigned cpu);
     /// By level, then type, then first CPU.
     [[nodiscard]] std::vector<Cache> take();
@@ -148,7 +147,6 @@ class CacheReader {
 
     const host::Dir& cpus_;
     const CpuSet& online_;
-    bool sizes_;
     std::vector<Cache> caches_;
     std::map<std::pair<unsigned, Cache::Type>, CpuSet>
         covered_;             ///< CPUs whose cache of that level and type is known
@@ -192,7 +190,7 @@ void CacheReader::add(const Leaf& leaf, const std::string& leaf_folder, unsigned
     CpuSet group = sharing & online_;
     if (!group.contains(cpu)) group.insert(cpu);
     covered(leaf) |= group;
-    const auto size = sizes_ ? cache_size(cpus_.text(leaf_folder + "/size")) : 0;
+    const auto size = cache_size(cpus_.text(leaf_folder + "/size"));
     caches_.push_back({leaf.level, leaf.type, size, std::move(group)});
 }
 
@@ -409,9 +407,9 @@ Cpu read_cpu(unsigned id, Levels& levels, const Topology& topology) {
     return cpu;
 }
 
-void read_cpus(const Dir& dir, bool sizes, Topology& topology) {
+void read_cpus(const Dir& dir, Topology& topology) {
     Levels levels(dir, topology.online);
-    CacheReader caches(dir, topology.online, sizes);
+    CacheReader caches(dir, topology.online);
     for (const unsigned id : topology.online) {
         topology.cpus.push_back(read_cpu(id, levels, topology));
         caches.read(id);
@@ -445,7 +443,7 @@ struct ClassName {
     std::string_view name;
 };
 
-// Of the class codes in include/linux/pci_ids.h those that move data for programs.
+// Classes of include/linux/pci_ids.h that move data for programs.
 constexpr std::array class_names{ClassName{0x0104, "RAID"},       ClassName{0x0106, "SATA"},
                                  ClassName{0x0107, "SAS"},        ClassName{0x0108, "NVMe"},
                                  ClassName{0x01ff, "storage"},    ClassName{0x0200, "Ethernet"},
@@ -478,7 +476,7 @@ std::optional<std::string_view> value_of(const std::vector<std::string_view>& li
 
 } // namespace
 
-Result<Topology> read_topology(const Root& root, Detail detail) {
+Result<Topology> read_topology(const Root& root) {
     const auto cpu = root.sys().dir("devices/system/cpu");
     if (!cpu) return fail("there are no CPUs to be seen", "devices/system/cpu", cpu.error().code);
     Topology topology;
@@ -494,7 +492,7 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     topology.nohz_full = cpu->cpu_list("nohz_full").value_or(CpuSet{}) & topology.online;
     topology.housekeeping = topology.online - topology.isolated - topology.nohz_full;
     if (topology.housekeeping.empty()) topology.housekeeping = topology.online;
-    read_cpus(*cpu, detail == Detail::all, topology);
+    read_cpus(*cpu, topology);
     drop_levels(topology);
     if (const auto node = root.sys().dir("devices/system/node")) {
         if (auto nodes = read_nodes(*node, topology); !nodes) return std::unexpected(nodes.error());
@@ -562,7 +560,7 @@ Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
     if (addresses->empty()) return devices;
     const auto all = root.sys().dir("bus/pci/devices");
     if (!all) return std::unexpected(all.error());
-    // What lies beyond would only take memory, in each of thousands of devices of a hostile recording.
+    // CPUs beyond these would only take memory, in each of thousands of devices of a hostile recording.
     const CpuSet possible =
         root.sys().cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, greatest_number / 8));
     for (const auto& address : *addresses) {

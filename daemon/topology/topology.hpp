@@ -58,7 +58,7 @@ struct CpuLevels {
     std::vector<CpuSet> measured;       ///< by latency (use_latencies()); together they cover all CPUs
 };
 
-/// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a
+/// A machine's CPUs, and how near they are to each other. A value; made by read_topology or by a
 /// test.
 struct Topology : CpuMasks, CpuLevels {
     std::vector<Cpu> cpus;     ///< online only, ascending by id

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a CPU-set expression: a fault has a place in the text; an accepted expression is the same
 // after printing and reading it, names CPUs of the machine only, and obeys the laws of sets.
-#include "planner/cpu_expr_eval.hpp"
+#include "planner/slots.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "machine/machine.hpp"
 #include "netdev/reader.hpp"
 #include "planner/check.hpp"
-#include "planner/cpu_expr_eval.hpp"
+#include "planner/slots.hpp"
 #include "topology/reader.hpp"
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machines.hpp"
-#include "planner/cpu_expr_eval.hpp"
+#include "planner/slots.hpp"
 
 namespace affinityd::planner {
 namespace {

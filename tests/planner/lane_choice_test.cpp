@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which cores become lanes, and what it costs to choose them on a large machine.
 #include "lives.hpp"
-#include "planner/lane_choice.hpp"
+#include "planner/lanes.hpp"
 #include "world.hpp"
 
 #include <ctime>

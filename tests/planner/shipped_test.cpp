@@ -3,7 +3,7 @@
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
 #include "machine/machine.hpp"
 #include "planner/check.hpp"
-#include "policy/advice.hpp"
+#include "policy/set_check.hpp"
 #include "recorded.hpp"
 #include "world.hpp"
 

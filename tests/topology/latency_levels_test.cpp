@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/clock.hpp"
-#include "topology/latency_levels.hpp"
+#include "topology/latencies.hpp"
 
 #include <functional>
 #include <random>

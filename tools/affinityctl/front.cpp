@@ -42,7 +42,7 @@ std::optional<std::string> plain_topology(int argc, char** argv) {
 int print_topology(const std::string& path) {
     const auto root = affinityd::host::Root::open(path);
     if (!root) return -1;
-    const auto topology = affinityd::topology::read_topology(*root, affinityd::topology::Detail::shape);
+    const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return -1;
     const std::string text = affinityctl::topology_json(*topology) + "\n";
     const bool is_taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();

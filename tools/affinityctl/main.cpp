@@ -2,7 +2,7 @@
 // affinityctl: a table of verbs.
 #include "affinityctl/values/standard_output.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "affinityctl/offline/subjects.hpp"
 #include "base/text.hpp"
 #include "inventory/process_files.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -4,7 +4,7 @@
 #include "host/root.hpp"
 #include "machine/machine.hpp"
 #include "netdev/reader.hpp"
-#include "planner/cpu_expr_eval.hpp"
+#include "planner/slots.hpp"
 
 #include <functional>
 #include <map>

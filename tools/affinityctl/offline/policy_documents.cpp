@@ -2,7 +2,7 @@
 #include "affinityctl/offline/policy_documents.hpp"
 
 #include "host/file.hpp"
-#include "policy/folders.hpp"
+#include "policy/reader.hpp"
 
 #include <algorithm>
 #include <cstdio>

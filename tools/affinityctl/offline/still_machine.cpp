@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/offline/still_machine.hpp"
 
-#include "base/counted.hpp"
+#include "base/text.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/suggestion.hpp"
 
-#include "base/counted.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>

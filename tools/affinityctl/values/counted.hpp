@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/counted.hpp"
+#include "base/text.hpp"
 
 namespace affinityctl {
 

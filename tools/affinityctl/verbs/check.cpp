@@ -13,10 +13,9 @@
 #include "inventory/process_scan.hpp"
 #include "machine/labels.hpp"
 #include "machine/reader.hpp"
-#include "policy/advice.hpp"
 #include "policy/diagnostic.hpp"
-#include "policy/folders.hpp"
 #include "policy/reader.hpp"
+#include "policy/set_check.hpp"
 #include "policy/settings.hpp"
 #include "steer/reads.hpp"
 

@@ -7,7 +7,7 @@
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/experiments/latency_view.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "base/counted.hpp"
+#include "base/text.hpp"
 #include "experiments/latency/pairs.hpp"
 #include "topology/reader.hpp"
 

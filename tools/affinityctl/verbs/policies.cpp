@@ -7,10 +7,9 @@
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/policy_table.hpp"
 #include "affinityctl/views/table.hpp"
-#include "policy/folders.hpp"
+#include "policy/diagnostic.hpp"
 #include "policy/print.hpp"
 #include "policy/reader.hpp"
-#include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

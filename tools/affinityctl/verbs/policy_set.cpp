@@ -4,7 +4,7 @@
 #include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/views/table.hpp"
-#include "policy/folders.hpp"
+#include "policy/reader.hpp"
 
 #include <algorithm>
 #include <filesystem>

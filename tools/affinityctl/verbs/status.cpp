@@ -14,7 +14,7 @@
 #include "base/escape.hpp"
 #include "host/root.hpp"
 #include "measure/statistics.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -22,9 +22,7 @@
 #include "netdev/reader.hpp"
 #include "planner/placements.hpp"
 #include "policy/diagnostic.hpp"
-#include "policy/folders.hpp"
 #include "policy/reader.hpp"
-#include "policy/suggest.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>

@@ -10,7 +10,7 @@
 #include "affinityctl/views/table.hpp"
 #include "affinityctl/views/watch_rows.hpp"
 #include "affinityctl/views/watch_view.hpp"
-#include "policy/suggest.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "topology/latencies.hpp"
-#include "topology/latency_levels.hpp"
 #include "topology/topology.hpp"
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "topology/latency_levels.hpp"
+#include "topology/latencies.hpp"
 #include "topology/topology.hpp"
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/latency/reading.hpp"
 
-#include "base/counted.hpp"
+#include "base/text.hpp"
 #include "experiments/frame/nearness.hpp"
 #include "experiments/latency/distances.hpp"
 #include "experiments/latency/group_names.hpp"

@@ -5,7 +5,6 @@
 #include "experiments/latency/matrix.hpp"
 #include "experiments/latency/reading.hpp"
 #include "topology/latencies.hpp"
-#include "topology/latency_levels.hpp"
 #include "topology/topology.hpp"
 
 #include <cstddef>
