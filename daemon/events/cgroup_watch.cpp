@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include <dirent.h>
-#include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,12 +22,13 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds watching_slice{1};  ///< of adding watches
-constexpr milliseconds burst{100};         ///< who is put into a group seldom comes alone
+constexpr milliseconds burst{100};         ///< processes that are put into a group seldom come alone
 constexpr milliseconds long_burst{500};    ///< the same while that goes on
 constexpr std::chrono::seconds a_while{1}; ///< after which it does not
 constexpr std::chrono::seconds between_passes{5};
-constexpr std::size_t most_told = 64;     ///< groups at once
-constexpr std::size_t most_joined = 4096; ///< groups that wait to be told
+constexpr std::size_t most_joined = 4096;  ///< groups that wait to be told
+constexpr std::size_t most_watched = 8192; ///< kernels limit the watches of a user
+constexpr std::size_t most_of_users = most_watched / 2;
 
 bool is_cpuset(std::string_view name) {
     // The second is written when cpusets are enabled below: then every process there is in one, with all of
@@ -51,7 +51,7 @@ std::vector<std::string> folders_in(const std::string& path) {
     return names;
 }
 
-bool exists(const std::string& path) {
+bool is_there(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
 }
@@ -62,31 +62,45 @@ CgroupWatch::CgroupWatch(sd_event* event, app::Log& log, std::string base, Liste
     : event_(event), log_(log), base_(std::move(base)), listeners_(std::move(listeners)) {}
 
 Result<void> CgroupWatch::start() {
-    inotify_ = host::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (inotify_.get() < 0) return fail("control groups cannot be watched", {}, errno);
     if (auto added = soon_.add_to(event_); !added) return added;
-    sd_event_source* source = nullptr;
-    const int status = sd_event_add_io(event_, &source, inotify_.get(), EPOLLIN, on_readable, this);
-    if (status < 0) return fail("control groups cannot be watched", {}, -status);
-    readable_.reset(source);
     rest_.add_to(event_, SD_EVENT_PRIORITY_IDLE);
     follow({});
-    watch_all();
-    return {};
+    return begin();
 }
 
-/// Those that are watched already are not watched twice.
-void CgroupWatch::watch_all() {
-    watched_.is_walk = true;
-    if (exists(base_ + "/cgroup.controllers")) return watch_later({"", false});
-    // Version 1: one hierarchy has the cpusets, another the groups of systemd.
-    for (const char* hierarchy : {"/cpuset", "/unified", "/systemd"})
-        if (exists(base_ + hierarchy + "/cgroup.procs")) watch_later({hierarchy, false});
+/// All anew.
+Result<void> CgroupWatch::begin() {
+    readable_.end();
+    inotify_ = host::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!inotify_) return fail("control groups cannot be watched", {}, errno);
+    if (auto added = readable_.add_to(event_, inotify_.get(), "control groups"); !added) return added;
+    groups_.clear();
+    watches_.clear();
+    of_users_.clear();
+    unwatched_.clear();
+    has_left_out_ = has_new_room_ = false;
+    is_walk_ = true;
+    if (is_there(base_ + "/cgroup.controllers"))
+        watch_later({"", false});
+    else // version 1: one hierarchy has the cpusets, another the groups of systemd
+        for (const char* hierarchy : {"/cpuset", "/unified", "/systemd"})
+            if (is_there(base_ + hierarchy + "/cgroup.procs")) watch_later({hierarchy, false});
+    return {};
 }
 
 void CgroupWatch::watch_later(Unwatched group) {
     unwatched_.push_back(std::move(group));
     rest_.arm();
+}
+
+void CgroupWatch::watch_some() {
+    const auto end = steady_clock::now() + watching_slice;
+    while (!unwatched_.empty() && steady_clock::now() < end)
+        watch_next();
+    if (!unwatched_.empty()) return rest_.arm();
+    // Moves into a group before it was watched were not told.
+    if (std::exchange(is_walk_, false))
+        std::exchange(has_walked_, true) ? leave_to_pass() : listeners_.missed();
 }
 
 void CgroupWatch::watch_next() {
@@ -97,56 +111,61 @@ void CgroupWatch::watch_next() {
     const auto folder = base_ + path;
     struct stat status {};
     if (::stat(folder.c_str(), &status) != 0) return; // gone
-    const auto known = watched_.table.watch_of(path);
-    if (!known && !watched_.table.has_room(status.st_uid)) return leave_out("there are too many");
+    if (!watches_.contains(path) && !has_room(status.st_uid)) return leave_out("there are too many");
     const int watch = ::inotify_add_watch(inotify_.get(), folder.c_str(), mask);
     if (watch < 0 && errno != ENOSPC && errno != ENOMEM) return; // gone, or not to be had
     if (watch < 0) return leave_out(std::generic_category().message(errno));
-    if (known && *known != watch) forget(path); // another group than the one that had the name
-    watched_.table.add(watch, path, status.st_uid);
-    // Whoever was put into it before it was watched raised no event.
+    add(watch, path, status.st_uid);
+    // Processes that were put into it before it was watched raised no event.
     if (is_new) note(path);
     for (const auto& name : folders_in(folder))
         unwatched_.push_back({path + "/" + name, is_new});
 }
 
-/// Groups may have come and gone. Those that are watched and not there any more make room first.
-void CgroupWatch::handle_lost_events() {
-    watched_.unsure = watched_.table.paths();
-    watch_all();
-    leave_to_pass();
-}
-
-void CgroupWatch::check_next() {
-    const auto path = std::move(watched_.unsure.back());
-    watched_.unsure.pop_back();
-    if (!exists(base_ + path)) forget(path);
-}
-
-/// Control groups that are removed keep their watches: only that of the folder above tells.
-void CgroupWatch::forget(const std::string& path) {
-    const auto watch = watched_.table.erase(path);
-    if (!watch) return;
-    ::inotify_rm_watch(inotify_.get(), *watch);
-    note_room();
-}
-
-/// Who was left out may be watched now; not at once, since groups that go seldom go alone.
-void CgroupWatch::note_room() {
-    if (watched_.has_left_out && !std::exchange(watched_.has_new_room, true)) leave_to_pass();
-}
-
 /// With it those below it, and no others.
 void CgroupWatch::leave_out(const std::string& why) {
-    watched_.has_left_out = true;
+    has_left_out_ = true;
     log_.warn("not all control groups can be watched, a process that moves between the others is found by "
               "the next pass: " +
                   why,
               "control groups");
 }
 
+bool CgroupWatch::has_room(uid_t owner) const {
+    if (groups_.size() >= most_watched) return false;
+    if (owner == 0) return true;
+    std::size_t all = 0;
+    for (const auto& [user, count] : of_users_)
+        all += count;
+    const auto own = of_users_.find(owner);
+    return all < most_of_users && (own == of_users_.end() || own->second < most_of_one_user);
+}
+
+void CgroupWatch::add(int watch, const std::string& path, uid_t owner) {
+    if (const auto before = watches_.find(path); before != watches_.end()) {
+        if (before->second == watch) return;
+        const int old = before->second;
+        forget(old); // another group than the one that had the name
+        ::inotify_rm_watch(inotify_.get(), old);
+    }
+    forget(watch);
+    groups_.emplace(watch, Group{path, owner});
+    watches_.emplace(path, watch);
+    if (owner != 0) ++of_users_[owner];
+}
+
+void CgroupWatch::forget(int watch) {
+    const auto group = groups_.extract(watch);
+    if (!group) return;
+    watches_.erase(group.mapped().path);
+    if (const auto own = of_users_.find(group.mapped().owner); own != of_users_.end() && --own->second == 0)
+        of_users_.erase(own);
+    // Groups that were left out may have room now; not at once, since groups that go seldom go alone.
+    if (has_left_out_ && !std::exchange(has_new_room_, true)) leave_to_pass();
+}
+
 void CgroupWatch::follow(const std::vector<std::string>& cpusets) {
-    const std::string hierarchy = exists(base_ + "/cgroup.controllers") ? "" : "/cpuset";
+    const std::string hierarchy = is_there(base_ + "/cgroup.controllers") ? "" : "/cpuset";
     followed_ = {hierarchy};
     for (const auto& cpuset : cpusets)
         for (auto end = cpuset.find('/', 1); cpuset.size() <= longest_path; end = cpuset.find('/', end + 1)) {
@@ -172,17 +191,22 @@ void CgroupWatch::read() {
 }
 
 void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
-    if ((mask & IN_Q_OVERFLOW) != 0) return handle_lost_events();
-    const auto* known = watched_.table.path_of(watch);
-    if (known == nullptr) return;
-    const std::string path = *known;
-    if ((mask & IN_IGNORED) != 0) {
-        watched_.table.erase_watch(watch); // gone
-        note_room();
-    } else if ((mask & IN_ISDIR) != 0) {
+    if ((mask & IN_Q_OVERFLOW) != 0) { // groups may have come and gone
+        if (auto begun = begin(); !begun) log_.warn(begun.error().to_string(), "control groups");
+        return leave_to_pass();
+    }
+    const auto known = groups_.find(watch);
+    if (known == groups_.end()) return;
+    const std::string path = known->second.path;
+    if ((mask & IN_IGNORED) != 0) return forget(watch); // gone
+    if ((mask & IN_ISDIR) != 0) {
         const auto inner = path + "/" + std::string(name);
         if ((mask & IN_CREATE) != 0) watch_later({inner, true});
-        if ((mask & IN_DELETE) != 0) forget(inner);
+        // A group that is removed keeps its watch: only that of the folder above tells.
+        if (const auto gone = watches_.find(inner); (mask & IN_DELETE) != 0 && gone != watches_.end()) {
+            ::inotify_rm_watch(inotify_.get(), gone->second);
+            forget(gone->second);
+        }
     } else if ((mask & IN_MODIFY) != 0) {
         if (is_members(name)) note(path);
         if (is_cpuset(name) && followed_.contains(path)) listeners_.cpuset_written();
@@ -190,63 +214,28 @@ void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
 }
 
 void CgroupWatch::note(const std::string& path) {
-    if (news_.joined.size() >= most_joined) return leave_to_pass();
-    news_.joined.insert(path);
-    if (!soon_.is_armed()) soon_.arm(steady_clock::now() - news_.told < a_while ? long_burst : burst);
+    if (joined_.size() >= most_joined) return leave_to_pass();
+    joined_.insert(path);
+    if (!soon_.is_armed()) soon_.arm(steady_clock::now() - told_ < a_while ? long_burst : burst);
 }
 
 void CgroupWatch::leave_to_pass() {
-    news_.joined.clear();
-    if (std::exchange(news_.has_missed, true) && soon_.is_armed()) return;
-    const auto since = steady_clock::now() - news_.told_missed;
+    joined_.clear();
+    if (std::exchange(has_missed_, true) && soon_.is_armed()) return;
+    const auto since = steady_clock::now() - told_missed_;
     const auto rest = std::chrono::duration_cast<milliseconds>(between_passes - since);
     soon_.arm(std::clamp<milliseconds>(rest, burst, between_passes));
 }
 
 void CgroupWatch::tell() {
-    news_.told = steady_clock::now();
-    if (std::exchange(news_.has_missed, false)) {
-        news_.told_missed = news_.told;
-        news_.joined.clear();
-        if (std::exchange(watched_.has_new_room, false)) {
-            watched_.has_left_out = false;
-            watch_all();
-        }
-        return listeners_.missed();
-    }
-    // In turn: who writes into hundreds of groups all the time keeps nobody else waiting for long.
-    std::vector<std::string> told;
-    auto next = news_.joined.upper_bound(news_.told_last);
-    while (told.size() < most_told && !news_.joined.empty()) {
-        if (next == news_.joined.end()) next = news_.joined.begin();
-        told.push_back(*next);
-        next = news_.joined.erase(next);
-    }
-    if (told.empty()) return;
-    news_.told_last = told.back();
-    if (!news_.joined.empty()) soon_.arm(burst);
-    listeners_.joined(std::move(told));
-}
-
-/// Who moved into a group before it was watched was not told.
-void CgroupWatch::end_walk() {
-    std::exchange(watched_.has_walked, true) ? leave_to_pass() : listeners_.missed();
-}
-
-int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdata) {
-    static_cast<CgroupWatch*>(userdata)->read();
-    return 0;
-}
-
-void CgroupWatch::take_rest() {
-    const auto end = steady_clock::now() + watching_slice;
-    const auto is_done = [&] { return watched_.unsure.empty() && unwatched_.empty(); };
-    while (!is_done() && steady_clock::now() < end)
-        watched_.unsure.empty() ? watch_next() : check_next();
-    if (!is_done())
-        rest_.arm();
-    else if (std::exchange(watched_.is_walk, false))
-        end_walk();
+    told_ = steady_clock::now();
+    const auto groups = std::exchange(joined_, {});
+    if (!std::exchange(has_missed_, false))
+        return listeners_.joined(std::vector<std::string>(groups.begin(), groups.end()));
+    told_missed_ = told_;
+    if (has_new_room_)
+        if (auto begun = begin(); !begun) log_.warn(begun.error().to_string(), "control groups");
+    listeners_.missed();
 }
 
 } // namespace affinityd::events

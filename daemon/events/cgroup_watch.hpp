@@ -3,17 +3,21 @@
 
 #include "app/log.hpp"
 #include "base/error.hpp"
-#include "events/group_table.hpp"
 #include "events/sources.hpp"
 #include "host/fd.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace affinityd::events {
 
@@ -23,7 +27,8 @@ namespace affinityd::events {
 /// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
 class CgroupWatch {
   public:
-    static constexpr std::size_t longest_path = 1024; ///< groups nested deeper are left to the passes
+    static constexpr std::size_t longest_path = 1024;     ///< groups nested deeper are left to the passes
+    static constexpr std::size_t most_of_one_user = 1024; ///< watched groups; not of root
     /// Groups are paths below the folder where they are mounted: "/system.slice/nginx.service", for version 1
     /// with the hierarchy: "/cpuset/docker".
     struct Listeners {
@@ -41,45 +46,31 @@ class CgroupWatch {
     /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
     /// parents, instead of those so far. Those of the root always matter.
     void follow(const std::vector<std::string>& cpusets);
-    [[nodiscard]] std::size_t groups() const { return watched_.table.size(); } ///< that are watched
-    /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whoever plays
+    [[nodiscard]] std::size_t groups() const { return groups_.size(); } ///< that are watched
+    /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whatever users do
     /// with control groups.
     void leave_to_pass();
 
   private:
-    struct Watched {
-        GroupTable table;
-        std::vector<std::string> unsure; ///< paths that may be gone: events were lost
-        bool is_walk = false;            ///< through all groups
-        bool has_walked = false;         ///< through all once
-        bool has_left_out = false;       ///< groups, for want of room
-        bool has_new_room = false;       ///< since
+    struct Group {
+        std::string path;
+        uid_t owner = 0;
     };
     struct Unwatched {
         std::string path;
         bool is_new = false; ///< processes may be in it already
     };
-    /// What is to be told.
-    struct News {
-        std::set<std::string> joined;
-        std::string told_last; ///< the next ones have their turn after it
-        bool has_missed = false;
-        std::chrono::steady_clock::time_point told{}, told_missed{};
-    };
-    static int on_readable(sd_event_source*, int, std::uint32_t, void* userdata);
-    void take_rest();
-    void watch_all();
+    [[nodiscard]] Result<void> begin();
     void watch_later(Unwatched group);
     void watch_next();
-    void check_next();
-    void handle_lost_events();
+    void watch_some();
     void read();
     void handle(int watch, std::uint32_t mask, std::string_view name);
-    void forget(const std::string& path);
-    void note_room();
+    [[nodiscard]] bool has_room(uid_t owner) const;
+    void add(int watch, const std::string& path, uid_t owner);
+    void forget(int watch);
     void note(const std::string& path);
     void tell();
-    void end_walk();
     void leave_out(const std::string& why);
 
     sd_event* event_;
@@ -87,13 +78,23 @@ class CgroupWatch {
     std::string base_;
     Listeners listeners_;
     host::Fd inotify_;
-    Watched watched_;
+    // The groups that are watched. Users to whom a part of the tree is delegated make groups as they like:
+    // each has a share of the places.
+    std::unordered_map<int, Group> groups_;        ///< by watch
+    std::unordered_map<std::string, int> watches_; ///< by path
+    std::map<uid_t, std::size_t> of_users_;        ///< numbers of groups, without root's
     std::vector<Unwatched> unwatched_;
+    bool has_walked_ = false;                     ///< through all groups, once
+    bool is_walk_ = false;                        ///< one is under way
+    bool has_left_out_ = false;                   ///< groups, for want of room
+    bool has_new_room_ = false;                   ///< since
     std::set<std::string, std::less<>> followed_; ///< paths of cpusets
-    News news_;
+    std::set<std::string> joined_;                ///< groups that are to be told
+    bool has_missed_ = false;                     ///< too much happened, which is to be told
+    Timer::Clock::time_point told_{}, told_missed_{};
     Timer soon_{[this] { tell(); }};
-    Deferred rest_{[this] { take_rest(); }}; ///< of groups that are to be watched or checked
-    Source readable_;
+    Deferred rest_{[this] { watch_some(); }}; ///< of groups that are to be watched
+    Descriptor readable_{[this] { read(); }};
 };
 
 } // namespace affinityd::events

@@ -5,10 +5,9 @@
 #include "app/tasks.hpp"
 #include "base/text.hpp"
 #include "events/cgroup_watch.hpp"
-#include "events/folder_watch.hpp"
-#include "events/hardware_watch.hpp"
-#include "events/measure_schedule.hpp"
+#include "events/measurement.hpp"
 #include "events/process_events.hpp"
+#include "events/watches.hpp"
 
 #include <csignal>
 
@@ -120,15 +119,17 @@ Result<void> EventLoop::subscribe() {
     auto processes = ProcessEvents::start(event_.get(), manager_, log_);
     if (!processes) return std::unexpected(std::move(processes.error()));
     watches_.processes = std::move(*processes);
-    watches_.hardware = HardwareWatch::start(event_.get(), log_,
-                                             {[this] {
-                                                  manager_.expect_changes();
-                                                  manager_.link_changed("");
-                                              },
-                                              [this](const auto& nic) { manager_.link_changed(nic); }});
-    watches_.folders = FolderWatch::start(event_.get(), manager_.in_force().settings.policy_folders, [this] {
-        reload("a policy file changed", app::ReloadReason::saved);
-    });
+    const HardwareWatch::Changed changed{[this] {
+                                             manager_.expect_changes();
+                                             manager_.link_changed("");
+                                         },
+                                         [this](const auto& nic) { manager_.link_changed(nic); }};
+    watches_.hardware = std::make_unique<HardwareWatch>(event_.get(), log_, changed);
+    watches_.hardware->start();
+    const auto& folders = manager_.in_force().settings.policy_folders;
+    watches_.folders = std::make_unique<FolderWatch>(
+        event_.get(), folders, [this] { reload("a policy file changed", app::ReloadReason::saved); });
+    if (auto done = watches_.folders->start(); !done) return done;
     watch_groups();
     sd_event_set_watchdog(event_.get(), 1);
     manager_.begin_pass(true);

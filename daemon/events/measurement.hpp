@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
 #include "measure/program.hpp"
@@ -9,6 +10,7 @@
 
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <variant>
 #include <vector>
@@ -35,26 +37,53 @@ class Measurement {
     [[nodiscard]] Result<void> start(bool may_skip);
     /// From the next run on.
     void use(const policy::Settings::Measure& settings) { settings_ = settings; }
-    [[nodiscard]] bool running() const { return watched_.has_value(); }
+    [[nodiscard]] bool running() const { return run_.has_value(); }
 
   private:
-    /// In this order: the sources end before the run is.
-    struct Watched {
-        std::variant<measure::UnitRun, measure::Child> run;
-        Source output, exit, timeout;
-    };
-    static int on_output(sd_event_source*, int fd, std::uint32_t, void* userdata);
+    using Running = std::variant<measure::UnitRun, measure::Child>;
     static int on_exit(sd_event_source*, const siginfo_t* info, void* userdata);
-    static int on_timeout(sd_event_source*, std::uint64_t, void* userdata);
-    [[nodiscard]] Result<Watched> begin(const std::vector<std::string>& options) const;
-    [[nodiscard]] int watch(Watched& watched, std::chrono::seconds limit);
+    [[nodiscard]] Result<Running> begin(const std::vector<std::string>& options) const;
+    [[nodiscard]] Result<void> watch(std::chrono::seconds limit);
+    void read_output();
+    void time_out();
     void end(const measure::Run& run);
 
     sd_event* event_;
     policy::Settings::Measure settings_;
     Done done_;
     Places places_;
-    std::optional<Watched> watched_;
+    std::optional<Running> run_; ///< its sources end before it
+    Descriptor output_{[this] { read_output(); }};
+    Source exit_;
+    Timer timeout_{[this] { time_out(); }};
+};
+
+/// Measures at the interval of affinityd.yaml(5), and when a person asks.
+class MeasureSchedule {
+  public:
+    /// Keeps a run, and says what it has shown, or why it has no result.
+    using Keep = std::function<Result<std::string>(const measure::Run& run)>;
+    MeasureSchedule(sd_event* event, const policy::Settings& settings, Keep keep);
+
+    [[nodiscard]] Result<void> start();
+    /// A run now. The answer is an Error if one is running already, or it could not be started.
+    void measure(app::Answer answer, app::Until until);
+    /// From now on; a run under way is not changed, and the same settings change nothing.
+    void use(const policy::Settings::Measure& settings);
+    /// The daemon ends.
+    void end();
+
+  private:
+    [[nodiscard]] Result<void> begin(bool may_skip);
+    void ended(const measure::Run& run);
+    void arm();
+    sd_event* event_;
+    policy::Settings::Measure settings_;
+    Keep keep_;
+    app::Answer waiting_; ///< for the run under way; may be empty
+    Measurement measurement_;
+    std::minstd_rand random_{std::random_device{}()};
+    Timer timer_;
 };
 
 } // namespace affinityd::events

@@ -3,7 +3,6 @@
 
 #include "app/daemon.hpp"
 #include "events/sources.hpp"
-#include "events/subscription.hpp"
 #include "host/proc_connector.hpp"
 
 #include <chrono>

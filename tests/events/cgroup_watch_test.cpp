@@ -73,7 +73,7 @@ TEST_F(CgroupWatchTest, OnlyTheFirstWalkThroughAllAsksForAPass) {
 }
 
 TEST_F(CgroupWatchTest, GroupsForWhichThereWasNoRoomAreWatchedWhenThereIs) {
-    const std::size_t most = GroupTable::most_of_one_user;
+    const std::size_t most = CgroupWatch::most_of_one_user;
     const auto make = [&](const std::string& path) {
         group(path);
         ASSERT_EQ(::chown(tree_.path(path).c_str(), 65534, 65534), 0);
