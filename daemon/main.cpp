@@ -52,7 +52,6 @@ std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const
 int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
-    log.know_owners([&](int pid) { return root->proc().owner(std::to_string(pid)); });
     const auto& settings = options.settings;
     if (const auto made = own_folders(settings, log); !made) return give_up(log, made.error());
     const auto lock = host::lock_file(settings.runtime_dir + "/lock");

@@ -379,7 +379,7 @@ std::string nic_note(const World& world, const KnownProcess& process) {
 void log_silent(inventory::CommandLines* lines, Log& log) {
     if (lines == nullptr) return;
     for (const auto& process : lines->take_silent())
-        log.warn(silence_text(process), {"command line not read", process.tid});
+        log.warn(silence_text(process), "command line not read");
 }
 
 std::vector<status::ProblemStatus> Daemon::present_problems() {

@@ -81,16 +81,20 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
-bool Daemon::claims_nothing(std::string_view name) {
-    if (shared_.releases.policy(name)) return true;
-    const auto* resolved = shared_.current.placements().find(name);
-    if (resolved == nullptr || resolved->policy->exclusive != policy::Exclusive::yes ||
-        resolved->policy->model == policy::Model::irq ||
-        (work().passes() <= 1 && shared_.journal().size() > 0))
-        return false;
-    return std::ranges::none_of(tasks_.table().processes(), [&](const auto& entry) {
-        return shared_.current->policy(entry.second.policy).name == name;
-    });
+void Daemon::update_claims() {
+    const auto& policies = shared_.current->policies().policies;
+    std::vector<bool> runs(policies.size(), work().passes() <= 1 && shared_.journal().size() > 0);
+    for (const auto& [pid, process] : tasks_.table().processes())
+        runs[process.policy] = true;
+    planner::Released released;
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+        const auto& policy = policies[i];
+        const bool is_idle =
+            !runs[i] && policy.exclusive == policy::Exclusive::yes && policy.model != policy::Model::irq;
+        if (policy.exclusive != policy::Exclusive::no && (is_idle || shared_.releases.policy(policy.name)))
+            released.insert(policy.name);
+    }
+    shared_.current->update(std::move(released));
 }
 
 void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
@@ -101,7 +105,7 @@ void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
     }
     if (reason == ReloadReason::asked) shared_.releases.clear_processes();
     shared_.releases.keep_policies(those_that_stay(loading_, before.get(), *shared_.current.world, reason));
-    shared_.current->use_releases([this](std::string_view policy) { return claims_nothing(policy); });
+    update_claims();
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
     loaded_at_ = std::chrono::system_clock::now();
     answers_.policies_changed(shared_.current->policies());
@@ -205,7 +209,7 @@ void Daemon::use_reloaded(Loader& loader, Answer answer, Until until, ReloadReas
 void Daemon::apply(Answer answer, Until until) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
     shared_.releases.clear();
-    shared_.current->releases_changed();
+    update_claims();
     shared_.executor.begin_anew();
     if (until == Until::done) answers_.add({std::move(answer)});
     begin_pass(true);
@@ -225,7 +229,7 @@ void Daemon::release(const std::string& what, Answer answer, Until until) {
         shared_.releases.release_policy(what);
     else
         shared_.releases.release_process(process->id);
-    shared_.current->releases_changed();
+    update_claims();
     shared_.log.info(fmt::format("released by hand: {}{}",
                                  what.empty() ? "everything"
                                  : is_policy  ? "policy "

@@ -18,7 +18,6 @@
 #include <chrono>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -95,7 +94,7 @@ class Daemon final : public Commands {
     [[nodiscard]] bool has_targets(const std::string& nic) const;
     void use(std::shared_ptr<World> world, ReloadReason reason);
     void use_reloaded(Loader& loader, Answer answer, Until until, ReloadReason reason);
-    [[nodiscard]] bool claims_nothing(std::string_view policy);
+    void update_claims();
     void end_duties(const char* why);
     void end_pass_of_writers();
     [[nodiscard]] std::vector<status::ProblemStatus> present_problems();
@@ -119,6 +118,7 @@ class Daemon final : public Commands {
     Balancer balancer_;
     LatencySource latencies_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
+    std::uint64_t links_read_ = 0; ///< interfaces, each alone
     bool is_stopping_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;

@@ -139,16 +139,7 @@ void World::use_weights() {
     placements_.load = std::make_shared<const planner::CpuLoad>(std::move(load));
 }
 
-void World::use_releases(std::function<bool(std::string_view)> is_released) {
-    is_released_ = std::move(is_released);
-    releases_changed();
-}
-
-void World::releases_changed() {
-    planner::Released released;
-    for (const auto& policy : policies_.policies)
-        if (policy.exclusive != policy::Exclusive::no && is_released_ && is_released_(policy.name))
-            released.insert(policy.name);
+void World::update(planner::Released released) {
     if (released == released_) return;
     released_ = std::move(released);
     work_out();

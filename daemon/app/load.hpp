@@ -99,7 +99,7 @@ class World {
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
     /// Policies that were released, or have no program that runs, claim no CPUs: the others place their tasks
     /// there, too.
-    void use_releases(std::function<bool(std::string_view policy)> is_released);
+    void update(planner::Released released);
     /// True if the policy would claim its CPUs, and does not now.
     [[nodiscard]] bool awaits_claim(std::size_t policy) const {
         return released_.contains(this->policy(policy).name);
@@ -107,8 +107,6 @@ class World {
     /// A process of the policy was seen: then none may be there now, but its match is no mistake.
     void saw(std::size_t policy) { seen_.insert(this->policy(policy).name); }
     [[nodiscard]] bool has_seen(std::string_view policy) const { return seen_.contains(policy); }
-    /// Other policies are released than before.
-    void releases_changed();
     /// Grows with each update that gives queues other targets: whoever goes through these in slices begins
     /// again. An interface that no policy names may come and go without that.
     [[nodiscard]] std::uint64_t version() const { return version_; }
@@ -132,18 +130,15 @@ class World {
     std::shared_ptr<const planner::CpuLoad> assumed_; ///< load of interrupts, one CPU each
     std::map<unsigned, planner::Weight> weights_;     ///< of interrupts, by CPU, as measured
     std::uint64_t version_ = 0;
-    std::set<std::string, std::less<>> seen_;           ///< policies with a process, now or before
-    std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep
-    std::function<bool(std::string_view)> is_released_; ///< empty: none is
-    planner::Released released_;                        ///< those that claim CPUs otherwise
+    std::set<std::string, std::less<>> seen_; ///< policies with a process, now or before
+    std::set<std::string, std::less<>> kept_; ///< removed policies with on_stop: keep
+    planner::Released released_;              ///< those that claim CPUs otherwise
 };
 
-/// The world in force. A reload puts another one in its place; who needs the old one for longer than a call
+/// The world in force. A reload puts another one in its place; a user of the old one for longer than a call
 /// keeps a share of it.
 struct Current {
     std::shared_ptr<World> world; ///< never null once the daemon has started
-    /// Interfaces that were read again, each alone, since the last reading of the whole machine began.
-    std::set<std::string, std::less<>> reread{};
     [[nodiscard]] World* operator->() const { return world.get(); }
     [[nodiscard]] const planner::Placements& placements() const { return world->placements(); }
 };

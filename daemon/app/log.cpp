@@ -21,8 +21,6 @@ namespace affinityd::app {
 namespace {
 
 constexpr std::size_t remembered = 4096; // texts hold names of hostile processes: bounded
-constexpr unsigned shown_in_all = 30;    // of one kind
-constexpr unsigned nobodys = ~0U;        // what is about no process, or one whose user is not known
 
 bool is_power_of_ten(std::uint64_t value) {
     while (value % 10 == 0)
@@ -32,49 +30,31 @@ bool is_power_of_ten(std::uint64_t value) {
 
 } // namespace
 
-Log::Log(std::shared_ptr<spdlog::logger> logger, Owner owner)
-    : logger_(std::move(logger)), owner_(std::move(owner)) {}
-
-bool Log::is_due_again(std::string& message) {
-    if (texts_.size() >= remembered) texts_.clear();
-    const auto count = ++texts_[message];
-    if (count > 1) message += " (" + std::to_string(count) + " times)";
-    return is_power_of_ten(count);
-}
-
-void Log::begin_minute(const std::string& name, Kind& kind, Clock::time_point now) {
-    if (now - kind.minute < std::chrono::minutes(1)) return;
-    if (kind.held_back > 0)
-        logger_->warn("{}: and {} more in the last minute", name, grouped(kind.held_back));
-    kind = {.count = kind.count, .minute = now, .shown = {}};
+void Log::begin_minute(const std::string& name, Shown& shown, Clock::time_point now) {
+    if (now - shown.minute < std::chrono::minutes(1)) return;
+    if (shown.held_back > 0)
+        logger_->warn("{}: and {} more in the last minute", name, grouped(shown.held_back));
+    shown = {.minute = now};
 }
 
 void Log::tell_held_back(Clock::time_point now) {
-    for (auto& [name, kind] : kinds_)
-        begin_minute(name, kind, now);
+    for (auto& [name, shown] : kinds_)
+        begin_minute(name, shown, now);
 }
 
-/// One user's messages leave room for the others'.
-bool Log::is_due_in_minute(Kind& kind, const About& about) const {
-    if (kind.shown_in_all < shown_in_all) {
-        const auto user = about.pid > 0 && owner_ ? owner_(about.pid).value_or(nobodys) : nobodys;
-        if (kind.shown[user] < about.most) {
-            ++kind.shown[user];
-            ++kind.shown_in_all;
-            return true;
-        }
+bool Log::is_due(std::string& message, const Kind& kind) {
+    if (kind.name.empty()) {
+        if (texts_.size() >= remembered) texts_.clear();
+        const auto count = ++texts_[message];
+        if (count > 1) message += " (" + std::to_string(count) + " times)";
+        return is_power_of_ten(count);
     }
-    ++kind.held_back;
+    const std::string name(kind.name);
+    auto& shown = kinds_[name];
+    begin_minute(name, shown, Clock::now());
+    if (shown.count++ < kind.most) return true;
+    ++shown.held_back;
     return false;
-}
-
-bool Log::is_due(std::string& message, const About& about) {
-    if (about.kind.empty()) return is_due_again(message);
-    const std::string name(about.kind);
-    auto& kind = kinds_[name];
-    ++kind.count;
-    begin_minute(name, kind, Clock::now());
-    return is_due_in_minute(kind, about);
 }
 
 bool Log::shows_debug() const { return logger_->should_log(spdlog::level::debug); }
@@ -85,19 +65,19 @@ void Log::refuse(const std::string& message) { logger_->error("{}", escaped_line
 
 void Log::report(const std::string& message) { logger_->warn("{}", escaped_lines(message)); }
 
-void Log::info(const std::string& message, About about) {
+void Log::info(const std::string& message, Kind kind) {
     std::string text = escaped(message);
-    if (about.kind.empty() || is_due(text, about)) logger_->info("{}", text);
+    if (kind.name.empty() || is_due(text, kind)) logger_->info("{}", text);
 }
 
-void Log::warn(const std::string& message, About about) {
+void Log::warn(const std::string& message, Kind kind) {
     std::string text = escaped(message);
-    if (is_due(text, about)) logger_->warn("{}", text);
+    if (is_due(text, kind)) logger_->warn("{}", text);
 }
 
-void Log::error(const std::string& message, About about) {
+void Log::error(const std::string& message, Kind kind) {
     std::string text = escaped(message);
-    if (is_due(text, about)) logger_->error("{}", text);
+    if (is_due(text, kind)) logger_->error("{}", text);
 }
 
 /// The journal alone carries fields. False: with another log, or if it does not take it, the text has to do.
@@ -109,9 +89,9 @@ bool Log::send(const char* message_id, int priority, const std::string& text) {
                            "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0;
 }
 
-void Log::tell(const char* message_id, const std::string& message, About about) {
+void Log::tell(const char* message_id, const std::string& message, Kind kind) {
     std::string text = escaped(message);
-    if (is_due(text, about) && !send(message_id, LOG_INFO, text)) logger_->info("{}", text);
+    if (is_due(text, kind) && !send(message_id, LOG_INFO, text)) logger_->info("{}", text);
 }
 
 void Log::event(const char* message_id, const std::string& message) {
@@ -122,12 +102,6 @@ void Log::event(const char* message_id, const std::string& message) {
 void Log::alarm(const char* message_id, const std::string& message) {
     const std::string shown = escaped_lines(message);
     if (!send(message_id, LOG_ERR, shown)) logger_->error("{}", shown);
-}
-
-std::uint64_t Log::count(const std::string& kind) const {
-    if (const auto found = kinds_.find(kind); found != kinds_.end()) return found->second.count;
-    const auto text = texts_.find(kind);
-    return text == texts_.end() ? 0 : text->second;
 }
 
 namespace {
@@ -146,51 +120,45 @@ std::string value_of(const machine::Setting& setting) {
     return text.empty() ? "none" : text;
 }
 
-/// A message about a subject; of a task, its process's user is who may cause many.
-Log::About about(const char* kind, const machine::Subject& subject) {
-    const auto* task = std::get_if<machine::TaskMask>(&subject);
-    return {kind, task == nullptr ? 0 : task->pid};
-}
-
 void log_notice(Log& log, const Notice& notice) {
     const auto subject = machine::to_string(notice.subject);
     switch (notice.kind) {
     case Notice::Kind::refused:
-        // What the daemon may not do at all concerns all tasks or none: one line and a count.
+        // A right that the daemon lacks concerns all tasks or none: one line and a count.
         if (notice.outcome == enforcer::Outcome::not_permitted)
             return log.warn(fmt::format("{} could not be moved to {}: {}: the daemon lacks a right that it "
                                         "needs; affinityctl status says which",
                                         subject, notice.to.to_string(), reason_of(notice)),
-                            {"changes not permitted", 0, 1});
+                            {"changes not permitted", 1});
         log.warn(
             fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
-            about("refused", notice.subject));
+            "refused");
         break;
     case Notice::Kind::not_put_back:
         log.warn(fmt::format("{} could not be put back to {}: {}", subject, value_of(notice.to),
                              reason_of(notice)),
-                 about("not put back", notice.subject));
+                 "not put back");
         break;
     case Notice::Kind::foreign:
-        log.info(
-            fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
-            about("foreign", notice.subject));
+        log.info(fmt::format("{} keeps {}: another program has changed it since", subject,
+                             notice.from.to_string()),
+                 "foreign");
         break;
     case Notice::Kind::corrected:
         log.tell(drift_message,
                  fmt::format("policy {}: {} was changed to {} by somebody else: put right, to {}",
                              notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
-                 about("drift put right", notice.subject));
+                 "drift put right");
         break;
     case Notice::Kind::fight:
         log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
                              subject, notice.from.to_string()),
-                 about("fight", notice.subject));
+                 "fight");
         break;
     case Notice::Kind::diverted:
         log.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", subject,
                              notice.to.to_string(), notice.granted.to_string()),
-                 about("diverted", notice.subject));
+                 "diverted");
         break;
     case Notice::Kind::journal_failed:
         log.error((notice.fault ? notice.fault->to_string() : "the undo journal failed") +

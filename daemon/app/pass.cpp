@@ -45,7 +45,6 @@ Sequence::Stage reread_nic(Shared& shared, const std::string& nic) {
             machine::Machine machine = current->machine();
             reader->put_into(machine);
             current->update(std::move(machine));
-            current.reread.insert(nic);
             return true;
         };
 }
@@ -68,6 +67,7 @@ class Daemon::Pass final : public Job {
     /// A reading that is under way, on top of the world that it began with.
     struct Reading {
         std::shared_ptr<World> world;
+        std::uint64_t links_read;
         machine::MachineReader reader;
     };
     void begin_tasks();
@@ -91,7 +91,7 @@ Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
     stages_.until([&d](const auto& out) { return d.loading_.keep(out); })
         .until([this](const auto& out) { return reread_machine(out); })
         .then([&d] {
-            d.shared_.current->releases_changed();
+            d.update_claims();
             d.shared_.current->use_steering(d.steering_.can_steer());
             d.latencies_.begin(d.shared_);
         })
@@ -126,14 +126,14 @@ Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
         .then([this] { end(); });
 }
 
-/// Reads the hardware again if it has changed; if that fails, the next pass tries again. What events bring in
-/// meanwhile is younger, and stays.
+/// Reads the hardware again if it has changed. If that fails, or an interface has changed meanwhile, the next
+/// pass tries again; a reload meanwhile has read the machine by itself.
 bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
     auto& current = daemon_.shared_.current;
     if (!reading_) {
         if (!std::exchange(daemon_.machine_changed_, false)) return true;
-        reading_.emplace(current.world, machine::MachineReader(daemon_.shared_.root, &current->machine()));
-        current.reread.clear();
+        reading_.emplace(current.world, daemon_.links_read_,
+                         machine::MachineReader(daemon_.shared_.root, &current->machine()));
     }
     auto done = reading_->reader.step(out_of_time);
     for (; done && !*done; done = reading_->reader.step(out_of_time))
@@ -141,10 +141,10 @@ bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
     if (!done) {
         complain(daemon_.shared_.log, done.error());
         daemon_.machine_changed_ = true;
-    } else if (reading_->world == current.world) { // else a reload read the machine by itself
-        auto machine = reading_->reader.take();
-        machine::keep_younger(current->machine(), current.reread, machine);
-        current->update(std::move(machine));
+    } else if (reading_->links_read != daemon_.links_read_) {
+        daemon_.machine_changed_ = true;
+    } else if (reading_->world == current.world) {
+        current->update(reading_->reader.take());
     }
     return true;
 }
@@ -236,7 +236,10 @@ void Daemon::link_changed(const std::string& nic) {
     if (!nic.empty() && !work().is_urgent_full()) {
         auto round = std::make_unique<Sequence>();
         round->until(reread_nic(shared_, nic));
-        round->then_do([this, nic] { return std::make_unique<QueueRound>(queues_, nic); });
+        round->then_do([this, nic] {
+            ++links_read_;
+            return std::make_unique<QueueRound>(queues_, nic);
+        });
         work().add_urgent(std::move(round));
     }
     shared_.want_pass();
@@ -251,16 +254,10 @@ void PassAnswers::begin() {
 
 void PassAnswers::finish(bool awaits_systemd) {
     tell_news();
-    std::vector<Waiting> to;
-    for (auto& one : std::exchange(joined_, {})) {
-        auto& next = std::exchange(one.is_overtaken, false) ? waiting_ : to;
-        next.push_back(std::move(one));
-    }
-    if (to.empty()) return;
     if (awaits_systemd)
-        late_ = std::move(to);
+        std::ranges::move(std::exchange(joined_, {}), std::back_inserter(late_));
     else
-        answer(std::move(to), {});
+        answer(std::exchange(joined_, {}), {});
 }
 
 void PassAnswers::unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result,
@@ -290,12 +287,10 @@ void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
 
 void PassAnswers::policies_changed(const policy::PolicySet& policies) {
     placed_.forget_others(policies);
+    // The pass under way no longer looks at all.
+    std::ranges::move(std::exchange(joined_, {}), std::back_inserter(waiting_));
     for (auto& one : waiting_)
         one.note = reloaded_and_passed;
-    for (auto& one : joined_) {
-        one.note = reloaded_and_passed;
-        one.is_overtaken = true;
-    }
     for (auto& one : late_)
         one.note = reloaded;
 }
@@ -312,7 +307,7 @@ void PassAnswers::tell_news() {
     for (const auto& news : all)
         shared_.log.tell(placed_message,
                          fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
-                         {"placements", 0, most_told_a_minute});
+                         {"placements", most_told_a_minute});
 }
 
 } // namespace affinityd::app

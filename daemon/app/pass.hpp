@@ -22,7 +22,6 @@ class PassAnswers {
         std::string headline{}; ///< the answer begins with it
         std::string fault{};    ///< the answer is an Error that begins with it; "": it is none
         std::string note{};
-        bool is_overtaken = false; ///< by a reload, after which the pass under way no longer looks at all
     };
     /// To be answered at the end of the next pass that begins.
     void add(Waiting waiting) { waiting_.push_back(std::move(waiting)); }

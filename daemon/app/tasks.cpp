@@ -49,8 +49,7 @@ void MemoryFollower::take_moved() {
         text = code == 0 ? fmt::format("moved in {} ms, {} pages stayed", took_ms, left)
                          : "not moved: " + std::generic_category().message(code);
         if (code != 0)
-            log_.warn(fmt::format("memory of process {}: {}", move.process.tid, text),
-                      {"memory not moved", move.process.tid});
+            log_.warn(fmt::format("memory of process {}: {}", move.process.tid, text), "memory not moved");
     }
 }
 
@@ -182,7 +181,7 @@ bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
     if (threads)
         turn.threads = std::move(*threads);
     else
-        log.error(threads.error().to_string(), {"threads not listed", turn.scan.id().tid});
+        log.error(threads.error().to_string(), "threads not listed");
     turn.is_incomplete = !threads;
     turn.is_read = true;
     return true;
@@ -336,7 +335,7 @@ bool Tasks::decide(Turn& turn, std::optional<std::size_t> policy) {
         if (!scan.facts().is_silent())
             parts_.log.error("process " + std::to_string(pid) +
                                  " cannot be matched: its files cannot be opened",
-                             {"process not read", pid});
+                             "process not read");
         if (auto* known = table_.find(pid)) {
             known->look.is_unread = true;
             known->look.was_executed |= turn.change.is_executed;
@@ -480,8 +479,8 @@ constexpr std::chrono::milliseconds at_once{1};
 constexpr std::size_t most_unfinished = 16;
 
 /// What an event named cannot be read.
-void miss(const Tasks::Parts& parts, int pid, const Error& why) {
-    parts.log.error(why.to_string(), {"process not read", pid});
+void miss(const Tasks::Parts& parts, const Error& why) {
+    parts.log.error(why.to_string(), "process not read");
     parts.observer.missed();
 }
 
@@ -511,7 +510,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         return;
     }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
-    if (!scan) return miss(parts_, pid, scan.error());
+    if (!scan) return miss(parts_, scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
         events_.later().forget(pid);
         if (table_.find(pid) != nullptr) parts_.observer.missed();
@@ -577,7 +576,7 @@ void Tasks::thread_changed(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const auto thread = inventory::read_thread(parts_.root, pid, tid);
-    if (!thread) return miss(parts_, pid, thread.error());
+    if (!thread) return miss(parts_, thread.error());
     if (!*thread) return;
     place_fresh(*known, **thread);
     settling_.made_threads(*known, (*thread)->id.start_time);
@@ -653,7 +652,7 @@ bool TaskRound::begin_next() {
     if (!pid) return true;
     auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
     if (!scan) {
-        log_.error(scan.error().to_string(), {"process not read", *pid});
+        log_.error(scan.error().to_string(), "process not read");
         if (auto* known = tasks_.table().find(*pid)) known->look.is_unread = true;
     }
     if (!scan || !*scan) return false;
@@ -675,10 +674,7 @@ bool TaskRound::step(const OutOfTime& out_of_time) {
     return true;
 }
 
-namespace {
-
-
-} // namespace
+namespace {} // namespace
 
 bool GroupMembers::read_next() {
     if (!walk_) {

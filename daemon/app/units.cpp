@@ -173,8 +173,7 @@ bool Units::look(const std::string& name, Unit& unit) {
     unit.obstacle.clear();
     const machine::UnitCpuset subject{name};
     const bool has_record = shared_.journal().contains(subject);
-    const bool is_removed = !unit.policy.empty() && shared_.current.placements().find(unit.policy) == nullptr;
-    if (has_record && !(is_removed && unit.stays_if_removed)) {
+    if (has_record && !shared_.current->keeps_after_removal(unit.policy)) {
         ask(name);
         return true;
     }
@@ -186,7 +185,6 @@ bool Units::look(const std::string& name, Unit& unit) {
 /// True: it cannot have a fence, whatever its processes are.
 bool Units::begin(Unit& unit) {
     unit.policy = *unit.policies.begin();
-    unit.stays_if_removed = shared_.current->keeps_on_stop(unit.policy);
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     unit.obstacle = unit.policies.size() > 1 ? "claimed by another policy too"
                     : !shared_.root.sys().exists("fs/cgroup/cgroup.controllers")

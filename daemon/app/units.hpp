@@ -103,7 +103,6 @@ class Units {
         std::set<std::string> policies; ///< that want it, by the last pass
         std::string policy;             ///< the last one that wanted it
         CpuSet cpus;                    ///< of that policy
-        bool stays_if_removed = false;  ///< that policy says on_stop: keep
         std::string state;              ///< "" until it was looked at
         std::string obstacle;           ///< why it has no fence; "": none
         bool is_called = false;         ///< systemd has not answered yet

@@ -210,33 +210,4 @@ void InterfaceReader::put_into(Machine& machine) {
         machine.vectors.erase(nic_);
 }
 
-void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh) {
-    if (nics.empty()) return;
-    std::set<unsigned> places; // one that was renamed meanwhile may be there by its former name
-    bool had_devices = false;
-    const auto look = [&](const netdev::Nic* nic) {
-        if (nic == nullptr) return;
-        places.insert(nic->ifindex);
-        had_devices = had_devices || !nic->device.empty();
-    };
-    for (const auto& name : nics) {
-        look(now.nic(name));
-        look(fresh.nic(name)); // it may be gone by now
-    }
-    std::erase_if(fresh.nics, [&](const netdev::Nic& nic) {
-        return nics.contains(nic.name) || (nic.ifindex != 0 && places.contains(nic.ifindex));
-    });
-    for (const auto& nic : now.nics)
-        if (nics.contains(nic.name)) fresh.nics.push_back(nic);
-    std::ranges::stable_sort(fresh.nics, {}, &netdev::Nic::ifindex);
-    if (had_devices) { // else they were not read again
-        auto labels = std::move(fresh.irqs.labels);
-        fresh.irqs = now.irqs;
-        fresh.irqs.labels = std::move(labels);
-        fresh.kernel_threads = now.kernel_threads;
-    }
-    attach_kernel_threads(fresh);
-    link_vectors(fresh);
-}
-
 } // namespace affinityd::machine

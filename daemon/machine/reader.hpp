@@ -83,8 +83,4 @@ class InterfaceReader {
     std::vector<inventory::KernelThread> threads_;
 };
 
-/// `now` is the machine that was known while `fresh` was read, and these interfaces were read again
-/// meanwhile: what is known of them, and of interrupts, is younger.
-void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh);
-
 } // namespace affinityd::machine

@@ -99,25 +99,5 @@ TEST_F(InterfacesTest, AKernelThreadThatTheKernelsListLacksStaysKnown) {
     EXPECT_EQ(reader.take().kernel_threads, known);
 }
 
-TEST(WhatChangesWhileAMachineIsRead, IsYoungerThanWhatIsRead) {
-    const auto make = [](std::string name, unsigned ifindex, std::string state) {
-        netdev::Nic made;
-        made.ifindex = ifindex;
-        made.name = std::move(name);
-        made.operstate = std::move(state);
-        return made;
-    };
-    Machine fresh, now;
-    fresh.nics = {make("eth0", 2, "down"), make("eth1", 3, "up"), make("old0", 4, "up"),
-                  make("gone0", 5, "up"), make("veth0", 6, "up")};
-    now.nics = {make("eth0", 2, "up"), make("eth1", 3, "down"), make("lan0", 4, "up"), make("new0", 8, "up")};
-    keep_younger(now, {"eth0", "lan0", "gone0", "new0"}, fresh);
-    std::vector<std::string> found;
-    for (const auto& one : fresh.nics)
-        found.push_back(one.name + " " + one.operstate);
-    EXPECT_EQ(found, (std::vector<std::string>{"eth0 up", "eth1 up", "lan0 up", "veth0 up", "new0 up"}));
-    EXPECT_EQ(fresh.vectors.size(), 5U);
-}
-
 } // namespace
 } // namespace affinityd::machine
