@@ -10,7 +10,7 @@
 #include "inventory/process_files.hpp"
 #include "planner/balance.hpp"
 #include "status/answer_text.hpp"
-#include "status/report_text.hpp"
+#include "status/json.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -4,7 +4,7 @@
 #include "inventory/process_files.hpp"
 #include "locality/arrivals.hpp"
 #include "locality/figures.hpp"
-#include "status/report_text.hpp"
+#include "status/json.hpp"
 
 #include <algorithm>
 #include <cmath>

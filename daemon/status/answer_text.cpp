@@ -14,6 +14,14 @@ using nlohmann::json;
 
 constexpr std::string_view end_of_process = "]}";
 
+template <class Values>
+json entries_of(const Values& values) {
+    json list = json::array();
+    for (const auto& value : values)
+        list.push_back(to_json(value));
+    return list;
+}
+
 /// The value without what only its owner may read: names, executables, command lines, ports.
 json redacted(json value) {
     if (value.is_object())
@@ -50,14 +58,12 @@ void AnswerText::begin_list(std::string_view key) {
 
 std::string AnswerText::separator() { return std::exchange(is_first_, false) ? "" : ","; }
 
-void AnswerText::separate() { text_.add(separator()); }
-
 void AnswerText::begin_process(const ProcessStatus& process) {
-    separate();
+    const auto before = separator();
     const json value = to_json(process);
     // "threads" comes last, since keys are in the order of their bytes: its list is left open.
     const auto open = [](std::string text) { return text.substr(0, text.size() - end_of_process.size()); };
-    text_.add(process.owner, open(dump(value)), open(dump(redacted(value))));
+    text_.add(process.owner, before + open(dump(value)), before + open(dump(redacted(value))));
     is_first_thread_ = true;
 }
 
@@ -67,10 +73,7 @@ void AnswerText::add(const ThreadStatus& thread, uid_t owner) {
 
 void AnswerText::end_process() { text_.add(std::string(end_of_process)); }
 
-void AnswerText::add(const QueueStatus& queue) {
-    separate();
-    text_.add(dump(to_json(queue)));
-}
+void AnswerText::add(const QueueStatus& queue) { text_.add(separator() + dump(to_json(queue))); }
 
 void AnswerText::add(const planner::Action& action, uid_t owner) {
     const auto value = to_json(action);
@@ -120,10 +123,7 @@ OwnedText finish(AnswerText text, const Overview& overview, const std::string& c
 
 OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
                       const planner::Crowding* crowding) {
-    json list = json::array();
-    for (const auto& problem : problems)
-        list.push_back(to_json(problem));
-    text.add_member("problems", dump(list));
+    text.add_member("problems", dump(entries_of(problems)));
     text.add_member("balance", dump(crowding == nullptr ? json(nullptr) : to_json(*crowding)));
     return text.finish();
 }
@@ -138,10 +138,7 @@ OwnedText finish(AnswerText text, const ProcessExplanation& process) {
 
 OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues,
                  const std::string& note) {
-    json list = json::array();
-    for (const auto& queue : queues)
-        list.push_back(to_json(queue));
-    json value{{"subject", subject}, {"queues", std::move(list)}};
+    json value{{"subject", subject}, {"queues", entries_of(queues)}};
     if (!note.empty()) value["note"] = note;
     return OwnedText(dump(value));
 }

@@ -34,9 +34,7 @@ class AnswerText {
 
   private:
     void begin_member(std::string_view key);
-    /// What comes before the next entry of the list.
-    [[nodiscard]] std::string separator();
-    void separate();
+    [[nodiscard]] std::string separator(); ///< before the next entry of the list
     OwnedText text_;
     bool in_list_ = false;
     bool is_first_ = true; ///< of its list

@@ -9,6 +9,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 namespace affinityd::status {
 
 namespace {
@@ -41,31 +43,24 @@ const char* state_name(State state) {
     return "unknown";
 }
 
-const char* state_name(QueueStatus::State state) {
-    switch (state) {
-    case QueueStatus::State::in_place:
-        return "in place";
-    case QueueStatus::State::not_read:
-        return "not read";
-    case QueueStatus::State::not_in_place:
-        return "not in place";
-    case QueueStatus::State::would_change:
-        return "would change";
-    case QueueStatus::State::fought_over:
-        return "fought over";
-    case QueueStatus::State::stood_in:
-        return "on another CPU";
-    case QueueStatus::State::refused:
-        return "refused";
-    case QueueStatus::State::immovable:
-        return "immovable";
-    case QueueStatus::State::decided_by_other:
-        return "decided by another policy";
-    case QueueStatus::State::released:
-        return "released";
-    }
-    return "unknown";
+template <class Values, class Form>
+json list_of(const Values& values, Form form) {
+    json list = json::array();
+    for (const auto& value : values)
+        list.push_back(form(value));
+    return list;
 }
+
+template <class Values>
+json list_of(const Values& values) {
+    return list_of(values, [](const auto& value) { return to_json(value); });
+}
+
+/// In the order of QueueStatus::State.
+constexpr std::array queue_states{"in place",     "not read",    "not in place",
+                                  "would change", "fought over", "on another CPU",
+                                  "refused",      "immovable",   "decided by another policy",
+                                  "released"};
 
 struct SubjectForm {
     json operator()(const planner::TaskMask& mask) const {
@@ -105,13 +100,6 @@ std::string iso_time(std::chrono::system_clock::time_point when) {
     return {text.data(), length};
 }
 
-json refused_json(const Counters& counters) {
-    json refused = json::object();
-    for (const auto& [subject, why] : counters.refused)
-        refused[machine::to_string(subject)] = why;
-    return refused;
-}
-
 json unit_json(const UnitStatus& unit) {
     return {{"unit", unit.unit},
             {"policy", unit.policy},
@@ -139,19 +127,6 @@ json fault_json(const FileFault& fault) {
     return {{"file", fault.at.file},  {"line", fault.at.line},    {"column", fault.at.column},
             {"policy", fault.policy}, {"message", fault.message}, {"in_force", fault.in_force},
             {"note", fault.note}};
-}
-
-template <class Values, class Form>
-json list_of(const Values& values, Form form) {
-    json list = json::array();
-    for (const auto& value : values)
-        list.push_back(form(value));
-    return list;
-}
-
-template <class Values>
-json list_of(const Values& values) {
-    return list_of(values, [](const auto& value) { return to_json(value); });
 }
 
 json load_json(const LoadStatus& load) {
@@ -212,6 +187,57 @@ std::string joined_text(const planner::Joined& joined) {
     if (joined.serves)
         text += std::string(text.empty() ? "it" : ", and") + " asked for where its packets arrive";
     return text;
+}
+
+json number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+json past_json(const accounting::PastCost& past) {
+    return {{"model", past.model},
+            {"ended_at", past.ended_at},
+            {"bytes", past.bytes},
+            {"cpu_seconds", past.cpu_seconds},
+            {"cpu_seconds_per_gb", number(accounting::per_gigabyte(past.cpu_seconds, past.bytes))}};
+}
+
+json cost_json(const accounting::PolicyCost& cost) {
+    auto nics = list_of(cost.nics, [](const auto& nic) {
+        return json{{"nic", nic.nic}, {"bytes", nic.bytes}, {"shared", nic.shared}};
+    });
+    return {{"policy", cost.policy},
+            {"model", cost.model},
+            {"seconds", cost.seconds},
+            {"nics", std::move(nics)},
+            {"bytes", cost.bytes},
+            {"cpu_seconds", cost.cpu_seconds},
+            {"cpu_seconds_per_gb", number(accounting::per_gigabyte(cost.cpu_seconds, cost.bytes))},
+            {"before", cost.before ? past_json(*cost.before) : json(nullptr)}};
+}
+
+json trend_json(const measure::TrendReport& trend) {
+    return {{"direction", measure::to_string(trend.trend)},
+            {"median", trend.median},
+            {"low", trend.low},
+            {"high", trend.high},
+            {"change", trend.change}};
+}
+
+json record_json(const state::MeasurementRecord& record) {
+    json value{{"id", record.id},
+               {"time", record.time},
+               {"kind", record.kind},
+               {"outcome", record.outcome},
+               {"path", record.path},
+               {"model", record.model},
+               {"policies", record.policies},
+               {"seconds", record.seconds},
+               {"bytes", record.bytes},
+               {"bits_per_second", record.bits_per_second},
+               {"cpu_seconds", record.cpu_seconds}};
+    if (record.kind == "ttcp" && !record.path.empty())
+        value["touches_nic_interrupts"] = accounting::touches_nic_interrupts(record);
+    if (!record.reason.empty()) value["reason"] = record.reason;
+    if (record.ghz_per_gbps) value["ghz_per_gbps"] = *record.ghz_per_gbps;
+    return value;
 }
 
 } // namespace
@@ -338,7 +364,7 @@ json to_json(const QueueStatus& queue) {
     value["policy"] = queue.policy;
     value["wanted"] = queue.wanted.to_string();
     value["present"] = queue.present.to_string();
-    value["state"] = state_name(queue.state);
+    value["state"] = queue_states.at(static_cast<std::size_t>(queue.state));
     if (const auto number = queue_number(queue)) value["queue_number"] = *number;
     value["reason"] = planner::to_string(queue.reason, queue.policy);
     if (queue.original) value["original"] = queue.original->to_string();
@@ -363,6 +389,9 @@ json to_json(const planner::Crowding& crowding) {
 json to_json(const Overview& overview) {
     const auto& instance = overview.instance;
     const auto& counters = overview.counters;
+    json refused = json::object();
+    for (const auto& [subject, why] : counters.refused)
+        refused[machine::to_string(subject)] = why;
     return {{"version", AFFINITYD_VERSION},
             {"pid", instance.pid},
             {"dry_run", instance.dry_run},
@@ -380,7 +409,7 @@ json to_json(const Overview& overview) {
             {"reconcile_seconds", instance.reconcile.count()},
             {"fast_path", counters.by_event},
             {"events_lost", counters.events_lost},
-            {"refused", refused_json(counters)},
+            {"refused", std::move(refused)},
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
             {"released_processes", overview.released},
@@ -410,9 +439,6 @@ json to_json(const ThreadExplanation& thread, const ProcessExplanation& process)
 }
 
 json to_json(const ProcessExplanation& process) {
-    json considered = json::array();
-    for (const auto& one : process.considered)
-        considered.push_back(considered_json(one));
     json means = nullptr;
     if (!process.fenced_unit.empty())
         means = {{"cpuset_of", process.fenced_unit}, {"state", process.fence_state}};
@@ -421,7 +447,7 @@ json to_json(const ProcessExplanation& process) {
                {"means", std::move(means)},
                {"released", process.released},
                {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
-               {"considered", std::move(considered)},
+               {"considered", list_of(process.considered, considered_json)},
                {"nics", process.nics}};
     if (process.kept_off) value["kept_off"] = planner::to_string(*process.kept_off, "");
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
@@ -441,6 +467,37 @@ json to_json(const ProcessExplanation& process) {
         value["arrivals"].push_back(
             {{"cpu", place.cpu}, {"samples", place.reads}, {"sources", place.sources}});
     return value;
+}
+
+std::string to_text(const accounting::CostReport& report) { return dump(list_of(report, cost_json)); }
+
+std::string to_text(const std::optional<accounting::MeasurementReport>& report) {
+    if (!report) return "null";
+    return dump({{"last", record_json(report->last)},
+                 {"summary", report->summary},
+                 {"runs", report->runs},
+                 {"trend", trend_json(report->trend)}});
+}
+
+std::string to_text(const accounting::HistoryReport& report) {
+    const auto path_json = [](const auto& path) {
+        auto value = trend_json(path.trend);
+        value["kind"] = path.kind;
+        value["path"] = path.path;
+        return value;
+    };
+    json value{{"records", list_of(report.records, record_json)},
+               {"trends", list_of(report.trends, path_json)},
+               {"kept", report.kept}};
+    if (!report.fault.empty()) value["fault"] = report.fault;
+    return dump(value);
+}
+
+std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+
+std::string to_string(const LocalStatus& local) {
+    return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} reads counted)", 100 * local.same.core,
+                       100 * local.chance.core, local.samples);
 }
 
 } // namespace affinityd::status

@@ -215,7 +215,7 @@ struct Overview {
     LoadStatus load;
     Counters counters;
     std::vector<PolicyStatus> policies;
-    std::vector<int> released; ///< processes, by hand
+    std::vector<int> released;           ///< processes, by hand
     std::vector<ProblemStatus> problems; ///< the newest first
     std::vector<UnitStatus> units;
     std::vector<WriterStatus> other_writers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of costs and measurements, byte for byte: programs of other people read it.
-#include "status/report_text.hpp"
+#include "status/json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -10,7 +10,7 @@
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "measure/statistics.hpp"
-#include "status/report_text.hpp"
+#include "status/json.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
