@@ -190,7 +190,7 @@ class Manual(unittest.TestCase):
         """Keys of GetStatus, GetPlan, GetHistory and Explain, from the sources that write them."""
         text = page("affinityctl-json.5")
         keys = set()
-        for name in ("json.cpp", "report_text.cpp", "answer_text.cpp"):
+        for name in ("json.cpp", "answer_text.cpp"):
             code = (DOCS.parent / "daemon/status" / name).read_text(encoding="utf-8")
             for form in (r'\{"([a-z_]+)", ', r'(?:value|back\(\))\["([a-z_]+)"\] =', r'add_member\("([a-z_]+)"'):
                 keys.update(re.findall(form, code))

@@ -345,6 +345,10 @@ void add_notes(const json& status, const StatusView& view, Screen& screen) {
             screen.hint("affinityctl apply");
         }
     }
+    for (const auto& pid : list(status, "released_processes")) {
+        screen.paragraph(fmt::format("note: process {} was released by hand", pid.get<int>()));
+        screen.hint("affinityctl apply");
+    }
 }
 
 void add_others(const json& status, Screen& screen) {
