@@ -120,9 +120,7 @@ std::string CpuSet::to_mask() const {
         const auto group = static_cast<std::uint32_t>(words_[i / 2] >> (32 * (i % 2)));
         if (text.empty() && group == 0) continue;
         char digits[9] = {};
-        const auto [end, status] = std::to_chars(digits, digits + 8, group, 16);
-        static_cast<void>(status); // 8 digits always hold 32 bits
-        const std::string word(digits, end);
+        const std::string word(digits, std::to_chars(digits, digits + 8, group, 16).ptr);
         text += text.empty() ? word : "," + std::string(8 - word.size(), '0') + word;
     }
     return text;

@@ -8,8 +8,7 @@
 
 namespace affinityd {
 
-/// A text parts of which only root and one user (a uid) may read; everybody else reads something shorter
-/// there. Whoever writes it knows whose each part is, and need not know who reads.
+/// A text with parts that only root and one user (a uid) may read; others read something shorter there.
 class OwnedText {
   public:
     /// Owner of what only the privileged may read, such as a process whose user is not known.
@@ -18,9 +17,9 @@ class OwnedText {
     OwnedText() = default;
     explicit OwnedText(std::string for_everybody) { add(std::move(for_everybody)); }
 
-    /// Appends what everybody may read.
+    /// Appends a text for all users.
     void add(std::string text);
-    /// Appends `full` for the privileged and for `owner`, `redacted` for everybody else.
+    /// Appends `full` for the privileged and for `owner`, `redacted` for others.
     void add(std::uint32_t owner, std::string full, std::string redacted);
 
     /// The text for the privileged (root, the daemon's own user).
@@ -33,7 +32,7 @@ class OwnedText {
   private:
     struct Part {
         std::uint32_t owner = no_owner;
-        bool is_open = false; ///< `full` is for everybody
+        bool is_open = false; ///< `full` is for all users
         std::string full;
         std::string redacted;
     };

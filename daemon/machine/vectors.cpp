@@ -194,21 +194,8 @@ std::string_view to_string(Source source) {
 }
 
 std::string_view to_string(irq::Kind kind) {
-    switch (kind) {
-    case Kind::rx:
-        return "rx";
-    case Kind::tx:
-        return "tx";
-    case Kind::txrx:
-        return "txrx";
-    case Kind::control:
-        return "control";
-    case Kind::none:
-        return "none";
-    case Kind::data_unknown:
-        return {};
-    }
-    return {};
+    constexpr std::array<std::string_view, 6> names{"rx", "tx", "txrx", "control", "none", ""};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include <linux/ethtool_netlink.h>
 #include <linux/genetlink.h>
@@ -173,8 +174,7 @@ Result<LinkMonitor> LinkMonitor::open(int buffer) {
 Result<LinkMonitor::Drained> LinkMonitor::drain() {
     Drained drained;
     const auto keep = [&](std::vector<LinkEvent> events) {
-        for (auto& event : events)
-            drained.events.push_back(std::move(event));
+        std::ranges::move(events, std::back_inserter(drained.events));
     };
     const auto route =
         receive(nl_socket_get_fd(route_.get()), [&](auto bytes) { keep(parse_route_messages(bytes)); });

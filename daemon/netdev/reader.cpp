@@ -22,12 +22,7 @@ namespace {
 
 constexpr std::string_view class_net = "class/net/";
 
-bool is_digits(std::string_view text) { return parse_number<unsigned>(text).has_value(); }
-
-std::string_view last_part(std::string_view path) {
-    const auto slash = path.rfind('/');
-    return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 std::string_view parent(std::string_view path) {
     const auto slash = path.rfind('/');
@@ -106,7 +101,7 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
     for (const auto& path : chain) {
         const auto name = last_part(path);
         if (is_pci_name(name)) nic.pci = name;
-        if (name.starts_with("virtio") && is_digits(name.substr(6))) nic.virtio = name;
+        if (name.starts_with("virtio") && parse_number<unsigned>(name.substr(6))) nic.virtio = name;
     }
     if (const auto driver = sys.link(*device + "/driver"))
         nic.driver = last_part(*driver);
@@ -272,22 +267,7 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     return nic;
 }
 
-/// Asks netlink for the facts that sysfs does not have.
-Result<void> ask_kernel(std::span<Nic> nics) {
-    if (auto added = read_addresses(nics); !added) return added;
-    if (auto named = read_other_names(nics); !named) return named;
-    if (auto linked = read_napi(nics); !linked) return linked;
-    return read_channels(nics);
-}
-
 } // namespace
-
-Result<void> NicReader::list() {
-    auto names = root_->sys().list("class/net");
-    if (!names) return std::unexpected(names.error());
-    names_ = std::move(*names);
-    return {};
-}
 
 Result<void> NicReader::begin_nic() {
     auto nic = read_files(root_->sys(), names_[next_]);
@@ -317,9 +297,13 @@ void NicReader::read_queue() {
 
 Result<void> NicReader::go_on() {
     switch (stage_) {
-    case Stage::list:
+    case Stage::list: {
+        auto names = root_->sys().list("class/net");
+        if (!names) return std::unexpected(names.error());
+        names_ = std::move(*names);
         stage_ = Stage::files;
-        return list();
+        return {};
+    }
     case Stage::files:
         if (next_ < names_.size()) return begin_nic();
         std::ranges::stable_sort(nics_, {}, &Nic::ifindex);
@@ -385,7 +369,8 @@ Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& n
     sort_queues(**nic);
     (*nic)->has_default_route = default_routes(root.proc()).contains(name);
     if (!root.is_live()) return nic;
-    if (auto asked = ask_kernel({&**nic, 1}); !asked) return std::unexpected(asked.error());
+    for (auto* ask : {read_addresses, read_other_names, read_napi, read_channels})
+        if (auto asked = ask({&**nic, 1}); !asked) return std::unexpected(asked.error());
     return nic;
 }
 

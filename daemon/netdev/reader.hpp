@@ -45,7 +45,6 @@ class NicReader {
         done
     };
     [[nodiscard]] Result<void> go_on();
-    [[nodiscard]] Result<void> list();
     [[nodiscard]] Result<void> begin_nic();
     void read_queue();
 

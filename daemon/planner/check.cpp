@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -112,10 +113,8 @@ class Checker {
     }
 
     std::string known_nics() const {
-        std::string text;
-        for (const auto name : nic_names_)
-            text += (text.empty() ? "" : ", ") + std::string(name);
-        return text.empty() ? "there is none here" : "there are " + text;
+        return nic_names_.empty() ? "there is none here"
+                                  : fmt::format("there are {}", fmt::join(nic_names_, ", "));
     }
 
     std::string nic_hint(std::string_view name) const {

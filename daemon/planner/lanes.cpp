@@ -481,21 +481,16 @@ void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Pla
             else if (load.of_workers.contains(cpu))
                 ++with_others;
         }
-        if (with_own > 0)
-            into.problems.push_back(
-                {policy, lanes.name,
-                 fmt::format(
-                     "separate: interrupts of {} of its {} lanes are on cores of workers, as the cache "
-                     "groups have no others for them",
-                     with_own, lanes.lanes.size()),
-                 more_cpus});
-        if (with_others > 0)
-            into.problems.push_back(
-                {policy, lanes.name,
-                 fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers of other "
-                             "policies or interfaces",
-                             with_others, lanes.lanes.size()),
-                 more_cpus});
+        const auto report = [&](std::size_t count, const char* where) {
+            if (count > 0)
+                into.problems.push_back(
+                    {policy, lanes.name,
+                     fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers{}",
+                                 count, lanes.lanes.size(), where),
+                     more_cpus});
+        };
+        report(with_own, ", as the cache groups have no others for them");
+        report(with_others, " of other policies or interfaces");
     }
 }
 
@@ -521,13 +516,6 @@ bool has_handler(const Machine& machine, const QueueTarget& target) {
     return nic == nullptr || nic->up;
 }
 
-std::string list(const std::vector<std::string>& names) {
-    std::string text;
-    for (const auto& name : names)
-        text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
-
 /// Whom else the line serves: interfaces with their policies, and the names of other handlers.
 std::string others(const irq::Irq& line, const Sharers& sharers, const QueueTarget& target) {
     std::vector<std::string> names;
@@ -539,7 +527,7 @@ std::string others(const irq::Irq& line, const Sharers& sharers, const QueueTarg
                              std::ranges::find(sharers, action, &QueueTarget::nic) != sharers.end();
         if (!is_told) names.push_back(action);
     }
-    return list(names);
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 void settle(const Machine& machine, const irq::Irq& line, Sharers sharers, Placements& into) {

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -140,28 +143,16 @@ bool test(const Condition& condition, const Question& asked) {
     }
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const auto& part : parts)
-        text += (text.empty() ? "" : ", ") + part;
-    return text;
-}
+std::string joined(const auto& parts) { return fmt::format("{}", fmt::join(parts, ", ")); }
 
 std::string wanted_text(const Condition& condition) {
     std::vector<std::string> parts;
     for (const auto& pattern : condition.patterns)
         parts.push_back(pattern.text());
     for (const auto& [low, high] : condition.ports)
-        parts.push_back(low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high));
+        parts.push_back(low == high ? fmt::to_string(low) : fmt::format("{}-{}", low, high));
     if (condition.field == Field::kthread) parts.emplace_back(condition.flag ? "true" : "false");
     return joined(parts);
-}
-
-std::string ports_text(const std::vector<std::uint16_t>& ports) {
-    std::vector<std::string> texts;
-    for (const auto port : ports)
-        texts.push_back(std::to_string(port));
-    return joined(texts);
 }
 
 std::string and_more(std::string text, const std::string& more) {
@@ -178,9 +169,9 @@ std::string found_text(const Condition& condition, const Question& asked) {
         if (!any_pattern(condition, process.exe())) return process.exe();
         return process.exe() + " by a mount of its own: another file than the one that is there";
     case Field::listen: {
-        auto text = ports_text(process.listen_ports());
+        auto text = joined(process.listen_ports());
         if (!any_port(condition, process.foreign_ports())) return text;
-        return and_more(text, ports_text(process.foreign_ports()) + " in another network namespace");
+        return and_more(text, joined(process.foreign_ports()) + " in another network namespace");
     }
     case Field::unit:
     case Field::container: {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -295,11 +297,8 @@ Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
     for (const auto& [name, near] : nics)
         if (glob_match(expr.name, name)) cpus |= near;
     if (!cpus.empty()) return cpus;
-    std::string known;
-    for (const auto& [name, near] : nics)
-        known += (known.empty() ? "" : ", ") + name;
     return wrong(expr, fmt::format("there is no interface '{}' here", expr.name),
-                 known.empty() ? "" : "there are " + known);
+                 nics.empty() ? "" : fmt::format("there are {}", fmt::join(nics | std::views::keys, ", ")));
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -125,15 +126,8 @@ std::string underline(const Diagnostic& diagnostic) {
 } // namespace
 
 std::string_view to_string(Severity severity) {
-    switch (severity) {
-    case Severity::note:
-        return "note";
-    case Severity::warning:
-        return "warning";
-    case Severity::error:
-        break;
-    }
-    return "error";
+    constexpr std::array<std::string_view, 3> names{"note", "warning", "error"};
+    return names[static_cast<std::size_t>(severity)];
 }
 
 std::string to_string(const Diagnostic& diagnostic, bool source) {

@@ -340,34 +340,12 @@ bool uses_nic(const std::optional<CpuExpr>& expr) {
 /// Warns of keys without meaning under the chosen model; no error, because people switch models to compare
 /// them.
 void check_model(const Fields& fields, const Policy& policy, Report& report) {
-    static constexpr std::array<std::string_view, 11> for_tasks{"spread",    "bind",  "together",  "threads",
-                                                                "exclusive", "drift", "prior",     "memory",
-                                                                "settle",    "steer", "allow_join"};
-    const auto unused = [&](std::string_view key, std::string_view model) {
-        if (const auto* entry = fields.find(key))
-            report.warn(*entry->name, "'" + std::string(key) +
-                                          "' says nothing with 'affinity: " + std::string(model) + "'");
-    };
     const bool near_nics = uses_nic(policy.placement.cpus) || uses_nic(policy.placement.near);
-    switch (policy.model) {
-    case Model::none:
-        for (const auto key : {"nics", "irqs", "cpus", "near", "smt", "separate", "steering", "means"})
-            unused(key, "none");
-        for (const auto key : for_tasks)
-            unused(key, "none");
-        break;
-    case Model::irq:
-        for (const auto key : for_tasks)
-            unused(key, "irq");
-        break;
-    case Model::process:
-        if (!near_nics) unused("nics", "process");
-        unused("separate", "process");
-        unused("steering", "process");
-        unused("steer", "process");
-        break;
-    case Model::full:
-        break;
+    for (const auto& [key, name, value] : fields.entries()) {
+        const bool is_idle_nics = key->name == "nics" && policy.model == Model::process && !near_nics;
+        if (is_idle_nics || (key->idle >> static_cast<unsigned>(policy.model) & 1U) != 0)
+            report.warn(*name, "'" + std::string(key->name) + "' says nothing with 'affinity: " +
+                                   std::string(to_string(policy.model)) + "'");
     }
 }
 

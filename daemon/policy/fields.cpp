@@ -25,6 +25,12 @@ constexpr std::array<V, 5> steers{"none", "auto", "accept", "tasks", "flows"};
 constexpr std::array<V, 2> memories{"stay", "follow"};
 constexpr std::array<V, 3> exclusives{"false", "true", "always"};
 
+constexpr unsigned bit(Model model) { return 1U << static_cast<unsigned>(model); }
+constexpr unsigned in_none = bit(Model::none);
+constexpr unsigned of_tasks = in_none | bit(Model::irq);      ///< only tasks are concerned
+constexpr unsigned of_queues = in_none | bit(Model::process); ///< only interrupts are concerned
+constexpr unsigned of_lanes = of_tasks | bit(Model::process); ///< both together are
+
 // clang-format off
 constexpr std::array keys{
     Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "Version of the language; files of version 1 keep their meaning."},
@@ -33,26 +39,26 @@ constexpr std::array keys{
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "Takes the tasks that no other policy wants; asked last whatever its priority."},
     Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "Conditions that a process must meet; all of them must hold."},
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Chooses between nothing, the interrupts of the NICs, the tasks, and both, each task with the interrupts that serve it."},
-    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto means those whose addresses the matched sockets use."},
-    Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "Other interrupts of the policy, by handler (/proc/interrupts) or PCI function, dealt out over the cores of cpus."},
-    Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that the policy may use."},
-    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first; measured means near the policy's other tasks."},
-    Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "Deals tasks out, one after the other, over the groups of this level."},
-    Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "The width of each task's mask around its place; set means all of cpus."},
-    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "Shares cores between tasks, or uses only the first CPU in the set of each core (avoid)."},
-    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "Keeps all threads of one process inside one group of this level."},
-    Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread places it."},
-    Key{Level::top, "allow_join", Type::slots, {}, "none", "", "arrivals", "The slots that threads of these processes may join through libaffinity(3)."},
-    Key{Level::top, "exclusive", Type::choice, exclusives, "false", "", "true", "Keeps every other task off these CPUs while a program of the policy runs (true), or at all times (always)."},
-    Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "Keeps interrupts off the worker's core, but in its cache group."},
-    Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "Sets XPS, RPS and RFS along with the interrupts of the NICs."},
-    Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "Brings connections to the worker on whose lane their packets arrive."},
-    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "The answer to another program that changes a mask which the policy has set."},
-    Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Replaces a mask that a task had before, or keeps it and leaves the task alone."},
+    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto means those whose addresses the matched sockets use.", in_none},
+    Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "Other interrupts of the policy, by handler (/proc/interrupts) or PCI function, dealt out over the cores of cpus.", in_none},
+    Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that the policy may use.", in_none},
+    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first; measured means near the policy's other tasks.", in_none},
+    Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "Deals tasks out, one after the other, over the groups of this level.", of_tasks},
+    Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "The width of each task's mask around its place; set means all of cpus.", of_tasks},
+    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "Shares cores between tasks, or uses only the first CPU in the set of each core (avoid).", in_none},
+    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "Keeps all threads of one process inside one group of this level.", of_tasks},
+    Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread places it.", of_tasks},
+    Key{Level::top, "allow_join", Type::slots, {}, "none", "", "arrivals", "The slots that threads of these processes may join through libaffinity(3).", of_tasks},
+    Key{Level::top, "exclusive", Type::choice, exclusives, "false", "", "true", "Keeps every other task off these CPUs while a program of the policy runs (true), or at all times (always).", of_tasks},
+    Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "Keeps interrupts off the worker's core, but in its cache group.", of_queues},
+    Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "Sets XPS, RPS and RFS along with the interrupts of the NICs.", of_queues},
+    Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "Brings connections to the worker on whose lane their packets arrive.", of_lanes},
+    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "The answer to another program that changes a mask which the policy has set.", of_tasks},
+    Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Replaces a mask that a task had before, or keeps it and leaves the task alone.", of_tasks},
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "Restores or keeps masks when the daemon stops or the policy is removed."},
-    Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "Places tasks by their affinity masks alone, or by the cpuset of their unit, too."},
-    Key{Level::top, "settle", Type::duration, {}, "2s", "time", "500ms", "The time for which a new process may use all of cpus, so that it counts them right, before it gets its own place."},
-    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "Leaves a process's memory where it is, or moves it to the nodes of its CPUs (follow)."},
+    Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "Places tasks by their affinity masks alone, or by the cpuset of their unit, too.", in_none},
+    Key{Level::top, "settle", Type::duration, {}, "2s", "time", "500ms", "The time for which a new process may use all of cpus, so that it counts them right, before it gets its own place.", of_tasks},
+    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "Leaves a process's memory where it is, or moves it to the nodes of its CPUs (follow).", of_tasks},
 
     Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
     Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "Path of the program file."},

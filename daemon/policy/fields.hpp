@@ -57,6 +57,7 @@ struct Key {
     std::string_view unit;                    ///< "" where none makes sense
     std::string_view example;                 ///< a value as it is written
     std::string_view meaning;                 ///< one sentence
+    unsigned idle = 0;                        ///< bits of the models (1 << Model) under which it says nothing
 };
 
 [[nodiscard]] std::span<const Key> all_keys();

@@ -20,6 +20,11 @@ namespace {
 using host::Dir;
 using host::Root;
 
+/// A file that so many CPUs do not have is one that this kernel does not make: it is asked for no more.
+constexpr unsigned enough_absent = 4;
+
+std::string folder_of(unsigned cpu) { return "cpu" + std::to_string(cpu); }
+
 /// One level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders
 /// cpuN/topology below `cpus`. A set is read at the first CPU of each group only: the kernel gives every
 /// member of a group the same one. Source: Documentation/admin-guide/cputopology.rst.
@@ -32,18 +37,46 @@ class GroupReader {
 
     /// Place of the CPU's group; no value if the machine does not say. Cut to the online CPUs; no CPU is in
     /// two.
-    std::optional<std::size_t> read(unsigned cpu);
+    std::optional<std::size_t> read(unsigned cpu) {
+        if (const auto known = find(cpu)) return known;
+        if (groups_.empty() && absent_ >= enough_absent) return std::nullopt;
+        CpuSet group = siblings(folder_of(cpu) + "/topology/") & online_;
+        if (!group.contains(cpu)) return std::nullopt;
+        return add(group -= covered_);
+    }
     /// Place of the CPU's group if a member of it was read.
-    [[nodiscard]] std::optional<std::size_t> find(unsigned cpu) const;
+    [[nodiscard]] std::optional<std::size_t> find(unsigned cpu) const {
+        return cpu < place_of_.size() ? place_of_[cpu] : std::nullopt;
+    }
     /// A group of one, for a CPU without a group in `read`.
     std::size_t add_alone(unsigned cpu) { return add(CpuSet{cpu}); }
     [[nodiscard]] const CpuSet& operator[](std::size_t place) const { return groups_[place]; }
     /// All groups by first CPU.
-    [[nodiscard]] std::vector<CpuSet> take();
+    [[nodiscard]] std::vector<CpuSet> take() {
+        std::ranges::sort(groups_, {}, &CpuSet::first);
+        return std::move(groups_);
+    }
 
   private:
-    std::size_t add(CpuSet group);
-    CpuSet siblings(const std::string& folder);
+    std::size_t add(CpuSet group) {
+        covered_ |= group;
+        if (place_of_.size() <= group.last()) place_of_.resize(group.last() + 1);
+        for (const unsigned cpu : group)
+            place_of_[cpu] = groups_.size();
+        groups_.push_back(std::move(group));
+        return groups_.size() - 1;
+    }
+    CpuSet siblings(const std::string& folder) {
+        for (auto& file : files_) {
+            const std::string path = folder + std::string(file);
+            auto set = file.ends_with("_list") ? cpus_.cpu_list(path) : cpus_.cpu_mask(path);
+            if (!set || set->empty()) continue;
+            std::swap(files_.front(), file); // the other CPUs have it under this name too
+            return *std::move(set);
+        }
+        ++absent_;
+        return {};
+    }
 
     const host::Dir& cpus_;
     const CpuSet& online_;
@@ -60,7 +93,14 @@ class IdReader {
     /// `file` is below cpuN/.
     IdReader(const host::Dir& cpus, std::string file) : cpus_(cpus), file_("/" + std::move(file)) {}
     /// No value: no such file, or a negative number, which is how the kernel says "not known".
-    std::optional<int> read(unsigned cpu);
+    std::optional<int> read(unsigned cpu) {
+        if (!present_ && absent_ >= enough_absent) return std::nullopt;
+        const auto value = cpus_.number(folder_of(cpu) + file_);
+        present_ = present_ || value;
+        if (!value) ++absent_;
+        return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value))
+                                                                 : std::nullopt;
+    }
 
   private:
     const host::Dir& cpus_;
@@ -69,63 +109,7 @@ class IdReader {
     bool present_ = false;
 };
 
-/// A file that so many CPUs do not have is one that this kernel does not make: it is asked for no more.
-constexpr unsigned enough_absent = 4;
-
-std::string folder_of(unsigned cpu) { return "cpu" + std::to_string(cpu); }
-
-std::optional<std::size_t> GroupReader::find(unsigned cpu) const {
-    return cpu < place_of_.size() ? place_of_[cpu] : std::nullopt;
-}
-
-std::optional<std::size_t> GroupReader::read(unsigned cpu) {
-    if (const auto known = find(cpu)) return known;
-    if (groups_.empty() && absent_ >= enough_absent) return std::nullopt;
-    CpuSet group = siblings(folder_of(cpu) + "/topology/") & online_;
-    if (!group.contains(cpu)) return std::nullopt;
-    return add(group -= covered_);
-}
-
-std::size_t GroupReader::add(CpuSet group) {
-    covered_ |= group;
-    if (place_of_.size() <= group.last()) place_of_.resize(group.last() + 1);
-    for (const unsigned cpu : group)
-        place_of_[cpu] = groups_.size();
-    groups_.push_back(std::move(group));
-    return groups_.size() - 1;
-}
-
-CpuSet GroupReader::siblings(const std::string& folder) {
-    for (auto& file : files_) {
-        const std::string path = folder + std::string(file);
-        auto set = file.ends_with("_list") ? cpus_.cpu_list(path) : cpus_.cpu_mask(path);
-        if (!set || set->empty()) continue;
-        std::swap(files_.front(), file); // the other CPUs have it under this name too
-        return *std::move(set);
-    }
-    ++absent_;
-    return {};
-}
-
-std::vector<CpuSet> GroupReader::take() {
-    std::ranges::sort(groups_, {}, &CpuSet::first);
-    return std::move(groups_);
-}
-
-std::optional<int> IdReader::read(unsigned cpu) {
-    if (!present_ && absent_ >= enough_absent) return std::nullopt;
-    const auto value = cpus_.number(folder_of(cpu) + file_);
-    if (value)
-        present_ = true;
-    else
-        ++absent_;
-    return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value))
-                                                             : std::nullopt;
-}
-
-/// Collects the caches of a machine CPU by CPU, each once, from the folders cpuN/cache below `cpus`.
-/// Most CPUs of a machine have caches of the same form (which index is which level and type), so after the
-/// first one only the sets of sharing CPUs are read, unless something does not fit. Source:
+/// Collects the caches of a machine CPU by CPU, each once, from the folders cpuN/cache below `cpus`. Source:
 /// Documentation/ABI/testing/sysfs-devices-system-cpu, "cache/index*".
 class CacheReader {
   public:
@@ -136,11 +120,9 @@ class CacheReader {
 
   private:
     struct Leaf {
-        unsigned index = 0, level = 0;
+        unsigned level = 0;
         Cache::Type type = Cache::Type::unified;
     };
-    bool read_like_last(const std::string& folder, unsigned cpu);
-    void read_whole(const std::string& folder, unsigned cpu);
     [[nodiscard]] std::optional<CpuSet> sharing(const std::string& leaf_folder) const;
     [[nodiscard]] CpuSet& covered(const Leaf& leaf) { return covered_[{leaf.level, leaf.type}]; }
     void add(const Leaf& leaf, const std::string& leaf_folder, unsigned cpu, const CpuSet& sharing);
@@ -150,7 +132,6 @@ class CacheReader {
     std::vector<Cache> caches_;
     std::map<std::pair<unsigned, Cache::Type>, CpuSet>
         covered_;             ///< CPUs whose cache of that level and type is known
-    std::vector<Leaf> form_;  ///< of the last CPU read whole; empty if it has gaps
     unsigned last_index_ = 0; ///< highest index seen at any CPU
 };
 
@@ -175,11 +156,6 @@ std::uint64_t cache_size(const std::optional<std::string>& text) {
     return text->find('M') != std::string::npos ? *number << 20 : *number << 10;
 }
 
-void CacheReader::read(unsigned cpu) {
-    const std::string folder = "cpu" + std::to_string(cpu) + "/cache/";
-    if (!read_like_last(folder, cpu)) read_whole(folder, cpu);
-}
-
 std::optional<CpuSet> CacheReader::sharing(const std::string& leaf_folder) const {
     // The mask first: kernels around 2.6.38 to 3.x listed only the CPU itself for caches of modules.
     auto cpus = cpus_.cpu_mask(leaf_folder + "/shared_cpu_map");
@@ -194,31 +170,10 @@ void CacheReader::add(const Leaf& leaf, const std::string& leaf_folder, unsigned
     caches_.push_back({leaf.level, leaf.type, size, std::move(group)});
 }
 
-/// False, without an addition, if this CPU's caches are of another form than those of the CPU read last.
-bool CacheReader::read_like_last(const std::string& folder, unsigned cpu) {
-    if (form_.empty()) return false;
-    std::vector<std::pair<const Leaf*, CpuSet>> found;
-    for (const Leaf& leaf : form_) {
-        if (covered(leaf).contains(cpu)) continue; // read at a sibling
-        const auto name = leaf_name(folder, leaf.index);
-        auto cpus = sharing(name);
-        if (!cpus) return false;
-        // A new last level may be the border between unlike cores: look closely.
-        if (&leaf == &form_.back() && (cpus_.number(name + "/level") != leaf.level ||
-                                       cache_type(cpus_.text(name + "/type")) != leaf.type))
-            return false;
-        found.emplace_back(&leaf, std::move(*cpus));
-    }
-    if (cpus_.exists(leaf_name(folder, static_cast<unsigned>(form_.size())))) return false;
-    for (const auto& [leaf, cpus] : found)
-        add(*leaf, leaf_name(folder, leaf->index), cpu, cpus);
-    return true;
-}
-
-void CacheReader::read_whole(const std::string& folder, unsigned cpu) {
+void CacheReader::read(unsigned cpu) {
+    const std::string folder = folder_of(cpu) + "/cache/";
     constexpr unsigned most_caches = 16;
     constexpr unsigned usual_caches = 6; // s390 has the most: two of each in two levels, L3, L4
-    form_.clear();
     if (!cpus_.exists(folder)) return;
     for (unsigned index = 0; index < most_caches; ++index) {
         const std::string name = leaf_name(folder, index);
@@ -230,11 +185,9 @@ void CacheReader::read_whole(const std::string& folder, unsigned cpu) {
         last_index_ = std::max(last_index_, index);
         const auto type = cache_type(cpus_.text(name + "/type"));
         if (!type || *level < 1 || *level > 8) continue;
-        const Leaf leaf{index, static_cast<unsigned>(*level), *type};
-        form_.push_back(leaf);
+        const Leaf leaf{static_cast<unsigned>(*level), *type};
         if (!covered(leaf).contains(cpu)) add(leaf, name, cpu, sharing(name).value_or(CpuSet{}));
     }
-    if (!form_.empty() && form_.back().index + 1 != form_.size()) form_.clear();
 }
 
 std::vector<Cache> CacheReader::take() {
@@ -358,7 +311,7 @@ Result<Masks> read_masks(const Dir& dir) {
         return masks;
     }
     for (const unsigned cpu : folders)
-        if (dir.number("cpu" + std::to_string(cpu) + "/online").value_or(1) != 0) masks.online.insert(cpu);
+        if (dir.number(folder_of(cpu) + "/online").value_or(1) != 0) masks.online.insert(cpu);
     return masks;
 }
 
