@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include <dirent.h>
+#include <libproc2/pids.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -106,7 +107,28 @@ Result<std::optional<int>> PidStream::next() {
     return std::nullopt;
 }
 
+namespace {
+
+Result<std::vector<int>> list_live_pids() {
+    pids_item item = PIDS_ID_PID;
+    pids_info* info = nullptr;
+    if (const int code = procps_pids_new(&info, &item, 1); code < 0)
+        return fail("cannot list the processes", {}, -code);
+    std::vector<int> pids;
+    errno = 0; // the library answers the end and a /proc that cannot be opened with the same null
+    while (const pids_stack* stack = procps_pids_get(info, PIDS_FETCH_TASKS_ONLY))
+        pids.push_back(PIDS_VAL(0, s_int, stack, info));
+    const int code = errno;
+    procps_pids_unref(&info);
+    if (pids.empty()) return fail("cannot list the processes", {}, code);
+    std::ranges::sort(pids);
+    return pids;
+}
+
+} // namespace
+
 Result<std::vector<int>> list_pids(const host::Root& root) {
+    if (root.is_live()) return list_live_pids();
     auto stream = PidStream::open(root);
     if (!stream) return std::unexpected(stream.error());
     std::vector<int> pids;

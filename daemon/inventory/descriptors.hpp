@@ -71,7 +71,8 @@ class PidStream {
     std::optional<NumberedEntries> entries_; ///< no value: a recording without processes, or the end
 };
 
-/// Process ids in ascending order, in one go. A recording without processes has none.
+/// Process ids in ascending order, in one go: on this machine through libproc2. A recording without processes
+/// has none.
 [[nodiscard]] Result<std::vector<int>> list_pids(const host::Root& root);
 
 /// A kernel thread that works for a NIC's queue: threaded NAPI ("napi/eth0-8193") or a threaded interrupt
