@@ -88,12 +88,12 @@ TEST(Separate, PoliciesOfOneCacheGroupLeaveItsRoom) {
 }
 
 /// What has gone elsewhere from one to the next, of the first interface of the first policy.
-struct Moved {
+struct MovedAway {
     std::size_t interrupts = 0, lanes = 0;
 };
 
-Moved moved(const Placements& before, const Placements& after) {
-    Moved count;
+MovedAway moved(const Placements& before, const Placements& after) {
+    MovedAway count;
     for (const auto& target : before.queues) {
         if (!std::holds_alternative<machine::IrqMask>(target.subject)) continue;
         const auto same = std::ranges::find(after.queues, target.subject, &QueueTarget::subject);
