@@ -281,9 +281,9 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
         const auto& corrected = shared.executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
-        const auto* plan = steering.plan_of(policy.name);
-        if (plan != nullptr) value.packets.steer = *plan;
-        value.note = policy_note(world, i, value.held.processes, plan);
+        value.packets = steering.packets(policy.name);
+        const auto& plan = value.packets.steer;
+        value.note = policy_note(world, i, value.held.processes, plan ? &*plan : nullptr);
         list.push_back(std::move(value));
     }
     return list;
@@ -444,13 +444,10 @@ status::Overview Daemon::overview(const Holdings& holdings) {
                          .events_lost = events_lost_};
     add_outcomes(shared_.executor, overview.counters);
     overview.policies = policy_status(shared_, holdings, steering_);
-    auto states = steering_.tasks().states();
     for (std::size_t i = 0; i < overview.policies.size(); ++i) {
         auto& policy = overview.policies[i];
         if (policy.note.empty() && work().passes() > 1)
             policy.note = match_note(*shared_.current.world, tasks_.table(), shared_.journal(), i);
-        policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
-        policy.packets.tasks = std::move(states[policy.name]);
     }
     for (const auto& process : shared_.releases.processes())
         overview.released.push_back(process.tid);
@@ -787,7 +784,6 @@ bool Daemon::ExplainJob::consider() {
     if (policy_) value_.policy = world_->policy(*policy_).name;
     daemon_.units_.explain(scan_->id(), value_);
     daemon_.steering_.explain(scan_->id(), value_);
-    daemon_.bookkeeping_.local_reads().explain(scan_->id(), value_);
     value_.released = serves_released_queue(*scan_, world_->placements(), daemon_.shared_.releases) ||
                       (policy_ && !daemon_.tasks_.match(*scan_));
     return true;

@@ -13,7 +13,7 @@ namespace affinityd::app {
 Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                          const std::string& state_dir, Log& log)
     : root_(root), current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root),
-      measurements_(state_dir), local_reads_({root, current, tasks}) {
+      measurements_(state_dir) {
     costs_.recall(measurements_.kept("passive"));
     log_notices(log_, measurements_.take_notices());
 }
@@ -92,9 +92,6 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     if (!costs_.step(out_of_time)) return false;
     for (auto& record : costs_.take_closed())
         measurements_.keep(std::move(record));
-    // One with each pass: the disk may be slow.
-    if (auto record = local_reads_.take_record(LocalReads::Clock::now(), std::time(nullptr)))
-        measurements_.keep(std::move(*record));
     log_notices(log_, measurements_.take_notices());
     return true;
 }

@@ -5,7 +5,6 @@
 #include "accounting/nic_usage.hpp"
 #include "accounting/passive_cost.hpp"
 #include "app/load.hpp"
-#include "app/local_reads.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
 #include "app/work.hpp"
@@ -14,6 +13,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace affinityd::app {
 
@@ -43,9 +43,8 @@ class Bookkeeping {
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
-    /// Who reads where packets arrive.
-    [[nodiscard]] LocalReads& local_reads() { return local_reads_; }
-
+    /// To be written with the next step_costs().
+    void keep(state::MeasurementRecord record) { measurements_.keep(std::move(record)); }
     void measured(const measure::Run& run);
     [[nodiscard]] accounting::HistoryReport history(const std::string& kind) {
         return measurements_.history(kind);
@@ -65,7 +64,6 @@ class Bookkeeping {
     accounting::PassiveCost costs_;
     std::map<std::string, std::set<std::string>> groups_; ///< control groups of each policy's processes
     accounting::Measurements measurements_;
-    LocalReads local_reads_;
 };
 
 } // namespace affinityd::app

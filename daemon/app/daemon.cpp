@@ -71,12 +71,7 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
              Reaper(shared_.enforcer, shared_.executor, shared_.log)),
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
-      queues_(shared_, undo_, answers_.placed()),
-      steering_({shared_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
-                 shared_.releases, shared_.log, shared_.acts(),
-                 [this](int pid) { tasks_.process_changed(pid); },
-                 [this](const auto& found) { bookkeeping_.local_reads().note(found); },
-                 [this] { work().want(Work::Urgency::now); }, [this] { shared_.want_pass(); }}),
+      queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
       balancer_(shared_, tasks_, steering_, joins_) {}
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it

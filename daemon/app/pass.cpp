@@ -118,8 +118,11 @@ Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
         .then([&d] { d.end_pass_of_writers(); })
         .then_do(all_queues)
         .then([this] { end_queues(); })
-        .until([&d](const auto& out) { return d.bookkeeping_.local_reads().step(out); })
-        .then([&d] { d.steering_.end_pass(); })
+        .then([&d] {
+            d.steering_.end_pass();
+            // One with each pass: the disk may be slow.
+            if (auto record = d.steering_.take_record()) d.bookkeeping_.keep(std::move(*record));
+        })
         .until([&d](const auto& out) { return d.units_.step(out); })
         .until([&d](const auto& out) { return d.bookkeeping_.step_costs(out); })
         .until([this](const auto& out) { return look_after_journal(out); })

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/steering.hpp"
 
+#include "app/tasks.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
-#include "planner/steering.hpp"
+#include "locality/locality.hpp"
+#include "status/json.hpp"
 #include "steer/lanes.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <ctime>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -19,59 +23,88 @@ namespace affinityd::app {
 
 namespace {
 
+using planner::AtArrivals;
 using planner::NotSteered;
 
 constexpr std::array distances{std::chrono::milliseconds(50), std::chrono::milliseconds(450),
                                std::chrono::milliseconds(2500)}; // looks after a process was placed
-constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60};
+constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60},
+    between_moves{60}; // the last of one task
+constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 /// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
 constexpr std::size_t most_listed = 16U << 20, most_listed_again = 512U << 10;
 constexpr std::uint64_t enough_taken = 100; ///< connections of an address, to judge shares by
 constexpr double most_share = 2;            ///< times an equal one
+constexpr std::uint64_t most_reads_of_policy = 1'000'000, most_reads_of_task = 64; ///< then each counts half
+constexpr std::uint64_t enough_reads = 20; ///< of a policy; nothing is said of it before
+
+/// Makes each count half. The sum of what is left.
+template <class Key>
+std::uint64_t halve(std::map<Key, std::uint64_t>& counts) {
+    std::uint64_t sum = 0;
+    for (auto& [key, count] : counts)
+        sum += count /= 2;
+    std::erase_if(counts, [](const auto& one) { return one.second == 0; });
+    return sum;
+}
+
+/// The task that counts for a thread: itself, if it has a slot of its own.
+const TaskId& task_of(const KnownProcess& process, int tid) {
+    const auto* thread = process.threads.find(tid);
+    return thread != nullptr && thread->seat.is_own ? thread->id : process.id;
+}
 
 } // namespace
 
-Steering::Steering(const Parts& parts)
-    : parts_(parts), tasks_({parts.current, parts.tasks, parts.assignments, parts.releases, parts.look_again,
-                             parts.has_work}),
-      events_(::epoll_create1(EPOLL_CLOEXEC)), kept_(steer::Kept::inherited()) {}
+Steering::Steering(Shared& shared, Tasks& tasks)
+    : shared_(shared), tasks_(tasks), events_(::epoll_create1(EPOLL_CLOEXEC)),
+      kept_(steer::Kept::inherited()) {}
 
-bool Steering::steers(const policy::Policy& policy) const {
-    const bool may_accept = policy.steer == policy::Steer::automatic || policy.steer == policy::Steer::accept;
-    if (policy.model != policy::Model::full || !may_accept) return false;
-    const auto* resolved = parts_.current.placements().find(policy.name);
-    return resolved != nullptr && resolved->active && !parts_.releases.policy(policy.name);
+/// Null: its policy does nothing now.
+const planner::ResolvedPolicy* Steering::resolved(const KnownProcess& process) const {
+    const auto& policy = shared_.current->policy(process.policy);
+    if (policy.model != policy::Model::full || shared_.releases.policy(policy.name)) return nullptr;
+    const auto* resolved = shared_.current.placements().find(policy.name);
+    return resolved != nullptr && resolved->active ? resolved : nullptr;
+}
+
+/// Null: it has ended, or is under no policy.
+const KnownProcess* Steering::find(const TaskId& process) const {
+    const auto* known = tasks_.table().find(process.tid);
+    return known != nullptr && known->id == process ? known : nullptr;
 }
 
 bool Steering::wants_counts() const {
-    return std::ranges::any_of(parts_.current.placements().policies, [&](const auto& resolved) {
-        return resolved.active && !parts_.releases.policy(resolved.policy->name) &&
+    return std::ranges::any_of(shared_.current.placements().policies, [&](const auto& resolved) {
+        return resolved.active && !shared_.releases.policy(resolved.policy->name) &&
                (resolved.policy->model == policy::Model::full || !resolved.policy->allow_join.empty());
     });
 }
 
 void Steering::observe(const KnownProcess& process) {
-    tasks_.observe(process);
+    if (!process.settling && moves(process)) { // it may have got its slot
+        if (movers_.contains(process.id)) add_news(process.id);
+        for (const auto& thread : process.threads)
+            if (thread.seat.is_own && movers_.contains(thread.id)) add_news(thread.id);
+    }
     space_of_.erase(process.id); // it may have got a namespace of its own before it executed the program
-    if (!parts_.acts || !steers(parts_.current->policy(process.policy))) return;
+    if (!shared_.acts() || !steers(process)) return;
     looks_ = distances.size();
     next_look_ = std::min(next_look_, Clock::now() + distances.front());
 }
 
 bool Steering::begin_counting() {
-    auto reads = steer::Reads::open(parts_.root, {.with_takers = true, .kept = &kept_});
+    auto reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
     if (!reads && !kept_.all().empty()) { // tables of another version
         forget_kept();
-        reads = steer::Reads::open(parts_.root, {.with_takers = true, .kept = &kept_});
+        reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
     }
-    if (!reads) {
-        const auto why = reads.error().to_string();
-        if (std::exchange(why_not_, why) == why) return false;
-        parts_.log.warn("nothing is steered or counted: " + why);
-        parts_.wants_pass();
-        return false;
+    const auto why = reads ? "" : reads.error().to_string();
+    if (std::exchange(why_not_, why) != why) {
+        if (!reads) shared_.log.warn("nothing is steered or counted: " + why);
+        shared_.want_pass(); // can_steer() is another
     }
-    if (!std::exchange(why_not_, "").empty()) parts_.wants_pass();
+    if (!reads) return false;
     reads_ = std::move(*reads);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -84,7 +117,6 @@ void Steering::end_all() {
         if (space.lanes) space.lanes->end();
     spaces_.clear();
     space_of_.clear();
-    plans_.clear();
     takers_.clear();
     reads_.reset();
     why_not_.clear();
@@ -110,7 +142,7 @@ void Steering::take_events() {
 void Steering::look() {
     const auto now = Clock::now();
     next_look_ = Clock::time_point::max();
-    if (!parts_.acts || !parts_.root.is_live() || !parts_.current.world) return;
+    if (!shared_.acts() || !shared_.root.is_live() || !shared_.current.world) return;
     if (!wants_counts()) return end_all();
     if (!reads_ && !begin_counting()) {
         next_look_ = now + between_trials;
@@ -118,11 +150,7 @@ void Steering::look() {
     }
     last_look_ = now;
     is_paused_ |= reads_->take_events().paused;
-    locality::ReadCounts seen;
-    if (const auto done = reads_->take(seen); done) {
-        parts_.counted(seen);
-        tasks_.note(seen);
-    }
+    if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
     Takers takers;
     takers_.clear();
     for (const auto& taker : reads_->takers()) {
@@ -131,10 +159,10 @@ void Steering::look() {
     }
     std::map<std::uint64_t, std::vector<const KnownProcess*>> processes;
     std::set<int> followed;
-    for (const auto& [pid, process] : parts_.tasks.processes()) {
-        if (!steers(parts_.current->policy(process.policy))) continue;
+    for (const auto& [pid, process] : tasks_.table().processes()) {
+        if (!steers(process)) continue;
         auto [space, is_new] = space_of_.try_emplace(process.id);
-        if (is_new) space->second = inventory::name_space(parts_.root, std::to_string(pid), "net");
+        if (is_new) space->second = inventory::name_space(shared_.root, std::to_string(pid), "net");
         if (space->second != 0) processes[space->second].push_back(&process);
         followed.insert(pid);
     }
@@ -144,26 +172,160 @@ void Steering::look() {
         if (is_over && space->second.lanes) space->second.lanes->end();
         space = is_over ? spaces_.erase(space) : std::next(space);
     }
-    for (const auto& [name, its] : processes)
-        follow(name, spaces_[name], its, takers, is_paused_);
-    is_paused_ = false;
-    sum_up();
     if (looks_ > 0) --looks_;
     next_look_ = now + (looks_ > 0 ? distances.at(distances.size() - looks_) : between_looks);
+    for (const auto& [name, its] : processes)
+        follow(name, spaces_[name], its, takers);
+    is_paused_ = false;
+}
+
+void Steering::note_reads(const locality::ReadCounts& found) {
+    for (const auto& count : found.counts) {
+        const auto* process = tasks_.table().find(count.pid);
+        if (process == nullptr) continue; // it has ended, or left its policy
+        const auto& policy = shared_.current->policy(process->policy).name;
+        auto& reader = readers_[count.pid];
+        if (reader.id != process->id || reader.policy != policy) reader = {process->id, policy, {}, {}, 0};
+        reader.comm = process->comm;
+        reader.reads[{count.network_space, count.napi, count.arrival, count.reader}] += count.reads;
+        reader.all += count.reads;
+        if (!count.arrival || !moves(*process)) continue;
+        const auto& task = task_of(*process, count.thread);
+        auto& mover = movers_[task];
+        mover.process = process->id;
+        mover.arrivals[*count.arrival] += count.reads;
+        mover.reads += count.reads;
+        while (mover.reads > most_reads_of_task)
+            mover.reads = halve(mover.arrivals);
+        add_news(task);
+    }
+    std::map<std::string, std::uint64_t> sums;
+    for (const auto& [pid, reader] : readers_)
+        sums[reader.policy] += reader.all;
+    for (auto& [pid, reader] : readers_)
+        if (sums[reader.policy] > most_reads_of_policy) reader.all = halve(reader.reads);
+}
+
+/// Of its processes as they are now.
+locality::ReadCounts Steering::counts_of(const std::string& policy) const {
+    locality::ReadCounts found;
+    for (const auto& [pid, reader] : readers_) {
+        if (reader.policy != policy || find(reader.id) == nullptr) continue;
+        found.names.emplace(pid, reader.comm);
+        for (const auto& [flow, reads] : reader.reads)
+            found.counts.push_back({.pid = pid,
+                                    .network_space = flow.network_space,
+                                    .napi = flow.napi,
+                                    .arrival = flow.arrival,
+                                    .reader = flow.reader,
+                                    .reads = reads});
+    }
+    return found;
+}
+
+/// `only`: a process; 0: all of them. No value: too few reads are known.
+std::optional<status::LocalStatus> Steering::local(const locality::ReadCounts& counts, int only) const {
+    const locality::Nearness near(shared_.current->machine().topology);
+    const auto all =
+        locality::figures_of(counts, near, [only](int pid) { return only == 0 || pid == only; }).total;
+    if (all.reads - all.unknown < (only == 0 ? enough_reads : 1)) return std::nullopt;
+    return status::LocalStatus{all.reads, all.unknown, all.same, all.chance};
+}
+
+std::optional<state::MeasurementRecord> Steering::take_record() {
+    const auto now = Clock::now();
+    for (const auto& resolved : shared_.current.placements().policies) {
+        const auto& name = resolved.policy->name;
+        auto& last = records_[name];
+        if (now - last.when < between_records) continue;
+        const auto figures = local(counts_of(name), 0);
+        const bool is_late = now - last.when >= longest_between_records;
+        if (!figures || (!is_late && std::abs(figures->same.core - last.core) < 0.05)) continue;
+        last = {now, figures->same.core};
+        state::MeasurementRecord record;
+        record.time = std::time(nullptr);
+        record.kind = "locality";
+        record.outcome = "done";
+        record.model = to_string(resolved.policy->model);
+        record.policies = name;
+        record.reason = status::to_string(*figures);
+        record.detail = status::to_text(*figures);
+        return record;
+    }
+    return std::nullopt;
+}
+
+// Tasks that go to where their packets arrive.
+
+bool Steering::moves(const KnownProcess& process) const {
+    return shared_.current->policy(process.policy).steer == policy::Steer::tasks && !process.is_elsewhere &&
+           !shared_.releases.process(process.id) && resolved(process) != nullptr;
+}
+
+void Steering::add_news(const TaskId& task) {
+    news_.insert(task);
+    if (news_.size() == 1) shared_.work.want(Work::Urgency::now);
+}
+
+bool Steering::step(const OutOfTime& out_of_time) {
+    while (!news_.empty()) {
+        const auto task = *news_.begin();
+        news_.erase(news_.begin());
+        if (const auto mover = movers_.find(task); mover != movers_.end()) decide(task, mover->second);
+        if (out_of_time()) return news_.empty();
+    }
+    return true;
+}
+
+void Steering::decide(const TaskId& task, Mover& mover) {
+    const auto* process = find(mover.process);
+    if (process == nullptr || process->settling || !moves(*process)) return;
+    auto& assignments = tasks_.placer().assignments();
+    const auto slot = planner::slot_at_arrivals(*resolved(*process), shared_.current.placements(),
+                                                assignments, task, mover.arrivals);
+    mover.state = slot.state;
+    const auto now = Clock::now();
+    if (!slot.move || now < mover.movable) return;
+    mover.movable = now + between_moves;
+    assignments.move(task, slot.move->table, slot.move->from, slot.move->to);
+    mover.state = AtArrivals::here;
+    tasks_.process_changed(process->id.tid);
+}
+
+void Steering::end_pass() {
+    std::erase_if(readers_, [this](const auto& one) { return find(one.second.id) == nullptr; });
+    std::erase_if(space_of_, [this](const auto& one) { return find(one.first) == nullptr; });
+    std::erase_if(movers_, [this](const auto& one) {
+        const auto* process = find(one.second.process);
+        if (process == nullptr || !moves(*process)) return true;
+        if (one.first == process->id) return false;
+        const auto* thread = process->threads.find(one.first.tid);
+        return thread == nullptr || thread->id != one.first;
+    });
+    // A policy has come or gone.
+    if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
+}
+
+// Listeners that get what arrives on their workers' lanes.
+
+bool Steering::steers(const KnownProcess& process) const {
+    const auto steer = shared_.current->policy(process.policy).steer;
+    return (steer == policy::Steer::automatic || steer == policy::Steer::accept) &&
+           resolved(process) != nullptr;
 }
 
 void Steering::follow(std::uint64_t name, Space& space, const std::vector<const KnownProcess*>& processes,
-                      const Takers& takers, bool is_paused) {
+                      const Takers& takers) {
     const auto now = Clock::now();
     if (!space.lanes) {
         if (now < space.retry) return;
         space.retry = now + between_trials;
-        auto lanes = steer::Lanes::open(parts_.root, processes.front()->id.tid, name, *reads_, kept_);
+        auto lanes = steer::Lanes::open(shared_.root, processes.front()->id.tid, name, *reads_, kept_);
         if (!lanes) {
             const auto why = lanes.error().to_string();
             if (std::exchange(space.why_not, why) != why)
-                parts_.log.warn(fmt::format("listeners of process {} are not steered: {}",
-                                            processes.front()->id.tid, why));
+                shared_.log.warn(fmt::format("listeners of process {} are not steered: {}",
+                                             processes.front()->id.tid, why));
             return;
         }
         space.why_not.clear();
@@ -187,13 +349,13 @@ void Steering::follow(std::uint64_t name, Space& space, const std::vector<const 
     for (const auto& listener : listeners)
         space.seen.emplace(listener.cookie, judge(listener, takers));
     weigh(space, takers);
-    if (is_paused) space.listed.clear();
+    if (is_paused_) space.listed.clear();
     auto wanted = services(processes.front()->id.tid, space, listeners);
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
     const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
         return !one.second.cpu && one.second.why == NotSteered::settling;
     });
-    if ((wanted != space.in_force && !is_settling) || is_paused) {
+    if ((wanted != space.in_force && !is_settling) || is_paused_) {
         space.refused = space.lanes->set(wanted);
         space.in_force = std::move(wanted);
     }
@@ -211,24 +373,20 @@ Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& ta
     const auto [begin, end] = takers.equal_range(listener.cookie);
     bool is_first = true;
     for (auto taker = begin; taker != end; ++taker) {
-        const auto* process = parts_.tasks.find(taker->second.process);
-        if (process == nullptr) continue; // it has ended, or is under no policy
-        const auto& policy = parts_.current->policy(process->policy);
-        const auto* resolved = parts_.current.placements().find(policy.name);
-        if (resolved == nullptr || !steers(policy)) continue;
-        const auto* thread = process->threads.find(taker->second.thread);
-        const bool is_own = thread != nullptr && thread->seat.is_own;
-        const auto worker = is_own ? thread->id : process->id;
+        const auto* process = tasks_.table().find(taker->second.process);
+        if (process == nullptr || !steers(*process)) continue;
+        const auto* its = resolved(*process);
+        const auto& worker = task_of(*process, taker->second.thread);
         std::optional<unsigned> cpu;
         auto why = NotSteered::settling;
-        if (parts_.releases.process(process->id)) {
+        if (shared_.releases.process(process->id)) {
             why = NotSteered::released;
         } else if (!process->settling) {
-            cpu = planner::arrival_cpu(*resolved, parts_.assignments, worker);
-            if (!cpu) why = planner::why_no_arrival(*resolved);
+            cpu = planner::arrival_cpu(*its, tasks_.placer().assignments(), worker);
+            if (!cpu) why = planner::why_no_arrival(*its);
         }
         if (is_first)
-            seen = {policy.name, listener.at, worker, process->id.tid, cpu, why};
+            seen = {its->policy->name, listener.at, worker, process->id.tid, cpu, why};
         else if (cpu != seen.cpu)
             seen.cpu.reset(), seen.why = NotSteered::shared;
         is_first = false;
@@ -281,7 +439,7 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
             listens = socket.listens();
             if (listens && ports.contains(socket.port)) found.insert({socket.local, socket.port});
         };
-        const auto is_whole = inventory::read_net_file(parts_.root, std::to_string(process) + "/", file,
+        const auto is_whole = inventory::read_net_file(shared_.root, std::to_string(process) + "/", file,
                                                        is_first ? most_listed : most_listed_again, take);
         is_cut |= !is_whole || (!*is_whole && listens);
     }
@@ -367,6 +525,7 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
 
 /// True: workers change over to lanes that have none.
 bool Steering::spread_workers(const Space& space) {
+    auto& assignments = tasks_.placer().assignments();
     bool is_moved = false;
     std::map<std::pair<std::string, std::uint16_t>, std::map<TaskId, int>> servers;
     std::set<std::pair<std::string, std::uint16_t>> unknown;
@@ -376,51 +535,25 @@ bool Steering::spread_workers(const Space& space) {
         else if (planner::is_undecided(seen.why))
             unknown.insert({seen.policy, seen.at.port});
     for (const auto& [server, workers] : servers) {
-        const auto* resolved = parts_.current.placements().find(server.first);
+        const auto* resolved = shared_.current.placements().find(server.first);
         if (resolved == nullptr || unknown.contains(server)) continue;
         std::vector<TaskId> ids;
         for (const auto& [worker, process] : workers)
             ids.push_back(worker);
         for (const auto& move :
-             planner::spread_workers(*resolved, parts_.current.placements(), parts_.assignments, ids)) {
-            parts_.assignments.move(move.worker, move.table, move.from, move.to);
-            parts_.look_again(workers.at(move.worker));
+             planner::spread_workers(*resolved, shared_.current.placements(), assignments, ids)) {
+            assignments.move(move.worker, move.table, move.from, move.to);
+            tasks_.process_changed(workers.at(move.worker));
             is_moved = true;
         }
     }
     return is_moved;
 }
 
-void Steering::sum_up() {
-    plans_.clear();
-    for (const auto& [name, space] : spaces_) {
-        for (const auto& [process, scans] : space.scans)
-            if (const auto* known = parts_.tasks.find(process.tid); known != nullptr && scans.datagrams > 0)
-                plans_[parts_.current->policy(known->policy).name].left[NotSteered::datagrams] +=
-                    scans.datagrams;
-        for (const auto& [cookie, seen] : space.seen) {
-            if (seen.policy.empty()) continue;
-            auto& plan = plans_[seen.policy];
-            if (seen.cpu)
-                ++plan.steered;
-            else
-                ++plan.left[seen.why];
-        }
-    }
-}
-
-void Steering::end_pass() {
-    tasks_.end_pass();
-    std::erase_if(space_of_, [this](const auto& one) {
-        const auto* known = parts_.tasks.find(one.first.tid);
-        return known == nullptr || known->id != one.first;
-    });
-    // A policy has come or gone.
-    if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
-}
-
 bool Steering::is_settled(const TaskId& task) const {
-    if (tasks_.is_settled(task)) return true;
+    if (const auto mover = movers_.find(task);
+        mover != movers_.end() && mover->second.state == AtArrivals::here)
+        return true;
     for (const auto& [name, space] : spaces_)
         for (const auto& [cookie, seen] : space.seen) {
             if (!seen.cpu || seen.worker != task) continue;
@@ -432,61 +565,94 @@ bool Steering::is_settled(const TaskId& task) const {
     return false;
 }
 
-const planner::ListenerPlan* Steering::plan_of(std::string_view policy) const {
-    const auto found = plans_.find(policy);
-    return found == plans_.end() ? nullptr : &found->second;
+/// No value: it has no listeners, or nothing is known yet.
+std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) const {
+    planner::ListenerPlan plan;
+    for (const auto& [name, space] : spaces_) {
+        for (const auto& [process, scans] : space.scans)
+            if (const auto* known = find(process); known != nullptr && scans.datagrams > 0 &&
+                                                   shared_.current->policy(known->policy).name == policy)
+                plan.left[NotSteered::datagrams] += scans.datagrams;
+        for (const auto& [cookie, seen] : space.seen) {
+            if (seen.policy != policy) continue;
+            if (seen.cpu)
+                ++plan.steered;
+            else
+                ++plan.left[seen.why];
+        }
+    }
+    return plan.steered > 0 || !plan.left.empty() ? std::optional(std::move(plan)) : std::nullopt;
 }
 
 bool Steering::takes_none(const KnownProcess& process) const {
-    const auto* plan = plan_of(parts_.current->policy(process.policy).name);
-    return plan != nullptr && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen) &&
-           !takers_.contains(process.id.tid);
+    if (takers_.contains(process.id.tid)) return false;
+    const auto plan = plan_of(shared_.current->policy(process.policy).name);
+    return plan && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen);
+}
+
+status::PolicyStatus::Packets Steering::packets(const std::string& policy) const {
+    status::PolicyStatus::Packets packets{plan_of(policy), local(counts_of(policy), 0), {}};
+    for (const auto& [task, mover] : movers_) {
+        const auto* process = find(mover.process);
+        if (process != nullptr && moves(*process) && shared_.current->policy(process->policy).name == policy)
+            ++packets.tasks[mover.state];
+    }
+    return packets;
 }
 
 void Steering::explain(const TaskId& process, status::ProcessExplanation& into) const {
-    tasks_.explain(process, into);
-    const auto* known = parts_.tasks.find(process.tid);
-    if (known == nullptr || known->id != process) return;
+    const auto* known = find(process);
+    if (known == nullptr) return;
+    const auto& policy = shared_.current->policy(known->policy).name;
+    auto& receiving = into.receiving;
+    const auto counts = counts_of(policy);
+    if (receiving.local = local(counts, process.tid); receiving.local)
+        receiving.arrivals = locality::arrival_places(counts.counts, shared_.current->machine(),
+                                                      inventory::name_space(shared_.root, "self", "net"),
+                                                      [&](int pid) { return pid == process.tid; });
+    if (moves(*known)) {
+        for (const auto& [task, mover] : movers_)
+            if (mover.process == process) ++receiving.tasks[mover.state];
+        if (receiving.tasks.empty()) receiving.tasks[AtArrivals::unknown] = 1;
+    }
     for (const auto& [name, space] : spaces_) {
         if (const auto scans = space.scans.find(process);
             scans != space.scans.end() && scans->second.datagrams > 0)
             into.accepting.left[NotSteered::datagrams] += scans->second.datagrams;
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.process != process.tid) continue;
-            if (seen.cpu) {
-                into.accepting.listeners.push_back({seen.at.port, seen.worker.tid, *seen.cpu});
-                const auto handed = space.lanes->handed();
-                into.accepting.handed = {handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
-            } else
+            if (!seen.cpu) {
                 ++into.accepting.left[seen.why];
+                continue;
+            }
+            into.accepting.listeners.push_back({seen.at.port, seen.worker.tid, *seen.cpu});
+            const auto handed = space.lanes->handed();
+            into.accepting.handed = {handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
         }
     }
-    const auto* resolved = parts_.current.placements().find(parts_.current->policy(known->policy).name);
-    if (resolved != nullptr && planner::is_pinned_only(*resolved, plan_of(resolved->policy->name)))
-        into.accepting.pinned = planner::pinned_note(*resolved);
+    const auto* its = shared_.current.placements().find(policy);
+    const auto plan = plan_of(policy);
+    if (its != nullptr && planner::is_pinned_only(*its, plan ? &*plan : nullptr))
+        into.accepting.pinned = planner::pinned_note(*its);
 }
 
 std::vector<planner::Problem> Steering::problems() const {
     std::vector<planner::Problem> list;
-    const std::string remedy = "affinityd(8) says which capabilities and kernel options BPF needs";
-    if (!why_not_.empty())
-        list.push_back({{}, "steering", "nothing is steered or counted: " + why_not_, remedy});
-    for (const auto& [name, space] : spaces_)
+    const auto add = [&](std::string text, const char* remedy) {
+        list.push_back({{}, "steering", std::move(text), remedy});
+    };
+    const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
+    if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
+    for (const auto& [name, space] : spaces_) {
         if (!space.why_not.empty())
-            list.push_back(
-                {{},
-                 "steering",
-                 fmt::format("listeners in network namespace {} are not steered: {}", name, space.why_not),
-                 remedy});
-    for (const auto& [name, space] : spaces_)
+            add(fmt::format("listeners in network namespace {} are not steered: {}", name, space.why_not),
+                needs);
         if (space.is_full)
-            list.push_back(
-                {{},
-                 "steering",
-                 fmt::format("the map of listeners is full (network namespace {} has more than {}): the rest "
-                             "is the kernel's choice",
-                             name, static_cast<int>(steer_most_listeners)),
-                 "ss -ltnp"});
+            add(fmt::format("the map of listeners is full (network namespace {} has more than {}): the rest "
+                            "is the kernel's choice",
+                            name, static_cast<int>(steer_most_listeners)),
+                "ss -ltnp");
+    }
     return list;
 }
 

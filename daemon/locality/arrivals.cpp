@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "locality/arrivals.hpp"
-
+#include "locality/locality.hpp"
 #include "netdev/lower.hpp"
 
 #include <algorithm>

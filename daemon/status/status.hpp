@@ -3,8 +3,7 @@
 
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
-#include "locality/arrivals.hpp"
-#include "locality/shares.hpp"
+#include "locality/locality.hpp"
 #include "planner/action.hpp"
 #include "planner/balance.hpp"
 #include "planner/matcher.hpp"

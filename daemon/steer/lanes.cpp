@@ -74,8 +74,8 @@ unsigned share_of(double share) {
 } // namespace
 
 struct Lanes::Program {
-    steer_lanes* skeleton = nullptr;
-    bpf_link* link = nullptr;
+    std::unique_ptr<steer_lanes, decltype(&steer_lanes__destroy)> skeleton{nullptr, steer_lanes__destroy};
+    std::unique_ptr<bpf_link, decltype(&bpf_link__destroy)> link{nullptr, bpf_link__destroy};
     const Reads* reads = nullptr;
     Kept* kept = nullptr;
     std::uint64_t space = 0;
@@ -83,23 +83,12 @@ struct Lanes::Program {
     std::vector<int> processes;                                  ///< whose listeners matter
     bool has_marked = true; ///< the kernel lists sockets by their storage
 
-    Program() = default;
-    Program(const Program&) = delete;
-    Program& operator=(const Program&) = delete;
-    ~Program() { end(); }
-
-    void end() {
-        if (link != nullptr) bpf_link__destroy(std::exchange(link, nullptr));
-        if (skeleton != nullptr) steer_lanes__destroy(std::exchange(skeleton, nullptr));
-    }
-
     [[nodiscard]] std::string name(const char* what) const { return fmt::format("{}-{}", space, what); }
 
     /// 0 or an errno value. `file`: the namespace.
     int begin(int file, bool adopts, bool has_storage_iterator) {
-        end();
         has_marked = has_storage_iterator;
-        skeleton = steer_lanes__open();
+        skeleton.reset(steer_lanes__open());
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.of_marked, has_marked);
         skeleton->rodata->space = static_cast<unsigned>(space);
@@ -109,13 +98,13 @@ struct Lanes::Program {
             for (const auto* own : own_tables)
                 if (const int fd = kept->find(name(own)); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, own), fd);
-        if (const int failed = steer_lanes__load(skeleton); failed != 0) return -failed;
+        if (const int failed = steer_lanes__load(skeleton.get()); failed != 0) return -failed;
         if (!adopts) clear_services(); // of a namespace that had the same number
-        link = bpf_program__attach_netns(skeleton->progs.steer, file);
+        link.reset(bpf_program__attach_netns(skeleton->progs.steer, file));
         if (link == nullptr) return errno;
         // The former daemon's program is in force until this one is.
         kept->remove(name("link"));
-        kept->store(name("link"), bpf_link__fd(link));
+        kept->store(name("link"), bpf_link__fd(link.get()));
         for (const auto* own : own_tables)
             if (!adopts || kept->find(name(own)) < 0)
                 kept->store(name(own), bpf_map__fd(bpf_object__find_map_by_name(skeleton->obj, own)));
@@ -277,8 +266,7 @@ bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
     for (const auto& at : others) {
         if (noted.contains(at) || own.put(own.reads->table("strangers"), address_of(own.space, at), listed))
             continue;
-        for (const auto& [made, opened] : own.in_force<std::uint64_t>("strangers"))
-            own.remove("strangers", made);
+        std::ignore = leave({}, ~0ULL);
         return false;
     }
     return true;

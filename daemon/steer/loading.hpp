@@ -23,8 +23,8 @@ namespace affinityd::steer {
 /// BTF: "the tracepoint tcp:tcp_rcv_space_adjust".
 [[nodiscard]] Error refused_bpf(int code, const std::string& needs);
 
-/// Calls use(key, value) for all entries of a table of the kernel; those that come meanwhile may be left out.
-/// `take`: they are removed from it.
+/// Calls use(key, value) for all entries of a table of the kernel (its descriptor); those that come meanwhile
+/// may be left out. `take`: they are removed from it.
 template <class Key, class Value, class Use>
 Result<void> read_table(int map, const Use& use, bool take = false) {
     constexpr std::uint32_t at_once = 4096;
@@ -42,11 +42,6 @@ Result<void> read_table(int map, const Use& use, bool take = false) {
             use(keys[i], values[i]);
     }
     return {};
-}
-
-template <class Key, class Value, class Use>
-Result<void> read_table(const bpf_map* map, const Use& use, bool take = false) {
-    return read_table<Key, Value>(bpf_map__fd(map), use, take);
 }
 
 } // namespace affinityd::steer

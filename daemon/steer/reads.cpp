@@ -21,26 +21,15 @@ constexpr std::array shared_tables{"marked", "origins", "services", "strangers",
 } // namespace
 
 struct Reads::Program {
-    steer_reads* skeleton = nullptr;
-    ring_buffer* events = nullptr;
+    std::unique_ptr<steer_reads, decltype(&steer_reads__destroy)> skeleton{nullptr, steer_reads__destroy};
+    std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> events{nullptr, ring_buffer__free};
     bool has_others = false;
     Opened opened;
 
-    Program() = default;
-    Program(const Program&) = delete;
-    Program& operator=(const Program&) = delete;
-    ~Program() { end(); }
-
-    void end() {
-        if (events != nullptr) ring_buffer__free(std::exchange(events, nullptr));
-        if (skeleton != nullptr) steer_reads__destroy(std::exchange(skeleton, nullptr));
-    }
-
     /// 0 or an errno value. `follows`: the kernel lets a function be followed.
     int begin(const Options& options, bool others, bool follows) {
-        end();
         has_others = others;
-        skeleton = steer_reads__open();
+        skeleton.reset(steer_reads__open());
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.on_other_read, others);
         bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && follows);
@@ -52,17 +41,17 @@ struct Reads::Program {
             for (const auto* name : shared_tables)
                 if (const int fd = options.kept->find(name); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, name), fd);
-        if (const int failed = steer_reads__load(skeleton); failed != 0) return -failed;
-        if (const int failed = steer_reads__attach(skeleton); failed != 0) return -failed;
+        if (const int failed = steer_reads__load(skeleton.get()); failed != 0) return -failed;
+        if (const int failed = steer_reads__attach(skeleton.get()); failed != 0) return -failed;
         if (!options.with_takers) return 0;
-        events = ring_buffer__new(
+        events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
                 auto& opened = static_cast<Program*>(self)->opened;
                 opened = {true, opened.paused || *static_cast<const std::uint32_t*>(event) != 0};
                 return 0;
             },
-            this, nullptr);
+            this, nullptr));
         return events == nullptr ? errno : 0;
     }
 
@@ -100,7 +89,8 @@ bool Reads::has_other_protocols() const { return program_->has_others; }
 Result<std::map<int, std::string>> Reads::readers() const {
     std::map<int, std::string> found;
     const auto done = read_table<std::uint32_t, locality_reader>(
-        program_->skeleton->maps.readers, [&](const std::uint32_t& process, const locality_reader& reader) {
+        bpf_map__fd(program_->skeleton->maps.readers),
+        [&](const std::uint32_t& process, const locality_reader& reader) {
             found[static_cast<int>(process)] =
                 std::string(reader.name, ::strnlen(reader.name, sizeof(reader.name)));
         });
@@ -133,39 +123,40 @@ Result<void> Reads::take(locality::ReadCounts& seen) const {
         place.reads = 0;
         add(key, reads);
     }
-    return read_table<locality_key, std::uint64_t>(program_->skeleton->maps.pairs, add, true);
+    return read_table<locality_key, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.pairs), add, true);
 }
 
 std::vector<Taker> Reads::takers() const {
     std::vector<Taker> found;
-    std::ignore = read_table<steer_taker,
-                             std::uint64_t>(program_->skeleton->maps.takers, [&](const steer_taker& key,
-                                                                                 const std::uint64_t& taken) {
+    std::ignore = read_table<
+        steer_taker, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.takers), [&](const steer_taker& key,
+                                                                                      const std::uint64_t&
+                                                                                          taken) {
         found.push_back({key.listener, static_cast<int>(key.process), static_cast<int>(key.thread), taken});
     });
     return found;
 }
 
 int Reads::event_fd() const {
-    return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events);
+    return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events.get());
 }
 
 Opened Reads::take_events() {
-    if (program_->events != nullptr) ring_buffer__consume(program_->events);
+    if (program_->events != nullptr) ring_buffer__consume(program_->events.get());
     return std::exchange(program_->opened, {});
 }
 
 void Reads::follow(const std::set<int>& processes) const {
-    const auto* map = program_->skeleton->maps.followed;
+    const int map = bpf_map__fd(program_->skeleton->maps.followed);
     std::set<int> gone;
     std::ignore = read_table<std::uint32_t, std::uint64_t>(map, [&](std::uint32_t process, std::uint64_t) {
         if (!processes.contains(static_cast<int>(process))) gone.insert(static_cast<int>(process));
     });
     const std::uint64_t one = 1;
     for (const int process : gone)
-        bpf_map_delete_elem(bpf_map__fd(map), &process);
+        bpf_map_delete_elem(map, &process);
     for (const int process : processes)
-        bpf_map_update_elem(bpf_map__fd(map), &process, &one, BPF_ANY);
+        bpf_map_update_elem(map, &process, &one, BPF_ANY);
 }
 
 int Reads::table(const std::string& name) const {

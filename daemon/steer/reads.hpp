@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "host/root.hpp"
-#include "locality/read_counts.hpp"
+#include "locality/locality.hpp"
 #include "steer/kept.hpp"
 
 #include <cstdint>

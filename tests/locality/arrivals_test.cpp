@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What brings packets to a CPU, on machines that are built here.
-#include "locality/arrivals.hpp"
+#include "locality/locality.hpp"
 #include "machine/machines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How local reads are, from counts as the kernel gives them.
-#include "locality/figures.hpp"
+#include "locality/locality.hpp"
 #include "machine/machines.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do, by the facts: a table.
 #include "affinityctl/locality/advice.hpp"
-#include "locality/figures.hpp"
+#include "locality/locality.hpp"
 
 #include <algorithm>
 

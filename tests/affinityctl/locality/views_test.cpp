@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page, the map and the picture, on small and large machines.
 #include "affinityctl/views/locality.hpp"
-#include "locality/figures.hpp"
+#include "locality/locality.hpp"
 #include "machine/machines.hpp"
 
 #include <algorithm>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "locality/nearness.hpp"
-#include "locality/read_counts.hpp"
-#include "locality/shares.hpp"
+#include "locality/locality.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "affinityctl/locality/advice.hpp"
-#include "locality/read_counts.hpp"
-#include "locality/shares.hpp"
+#include "locality/locality.hpp"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/locality/subject.hpp"
-#include "locality/read_counts.hpp"
+#include "locality/locality.hpp"
 #include "steer/reads.hpp"
 
 #include <chrono>

@@ -130,7 +130,8 @@ TaskId id_of(unsigned tid, std::uint64_t born) { return {static_cast<int>(tid), 
 template <class Key, class Value>
 Result<void> clear_table(const bpf_map* map) {
     std::vector<Key> keys;
-    const auto done = read_table<Key, Value>(map, [&](const Key& key, const Value&) { keys.push_back(key); });
+    const auto done =
+        read_table<Key, Value>(bpf_map__fd(map), [&](const Key& key, const Value&) { keys.push_back(key); });
     for (const auto& key : keys)
         bpf_map_delete_elem(bpf_map__fd(map), &key);
     return done;
@@ -265,7 +266,7 @@ Result<Wakes> EventWakes::take() const {
         add_places(cpu, seen);
     const auto& maps = programs_->skeleton->maps;
     const auto facts = read_table<sharers_thread, sharers_facts>(
-        maps.threads, [&](const sharers_thread& thread, const sharers_facts& known) {
+        bpf_map__fd(maps.threads), [&](const sharers_thread& thread, const sharers_facts& known) {
             auto& woken = seen.threads[id_of(thread.tid, thread.born)];
             woken.name.assign(known.name, ::strnlen(known.name, sizeof(known.name)));
             woken.by_interrupts = known.by_interrupts;
@@ -273,7 +274,7 @@ Result<Wakes> EventWakes::take() const {
         });
     if (!facts) return std::unexpected(facts.error());
     const auto pairs = read_table<sharers_pair, std::uint64_t>(
-        maps.pairs, [&](const sharers_pair& pair, const std::uint64_t& times) {
+        bpf_map__fd(maps.pairs), [&](const sharers_pair& pair, const std::uint64_t& times) {
             const auto waker = id_of(pair.waker, pair.waker_born);
             const auto wakee = id_of(pair.wakee, pair.wakee_born);
             seen.threads.try_emplace(waker);

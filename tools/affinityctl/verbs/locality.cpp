@@ -13,8 +13,7 @@
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "inventory/process_files.hpp"
-#include "locality/arrivals.hpp"
-#include "locality/figures.hpp"
+#include "locality/locality.hpp"
 #include "machine/reader.hpp"
 #include "netdev/reader.hpp"
 

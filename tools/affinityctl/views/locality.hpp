@@ -3,8 +3,7 @@
 
 #include "affinityctl/locality/report.hpp"
 #include "affinityctl/views/page.hpp"
-#include "locality/nearness.hpp"
-#include "locality/shares.hpp"
+#include "locality/locality.hpp"
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
