@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What counting and steering cost: nanoseconds of CPU time of a round trip over TCP (two reads), and of a whole connection with one, both ends on one CPU
 (ping-pong), while the daemon does nothing for the program, while it counts (`affinity: full` with `steer: none`), and while it steers its
-listeners, in turn; with --beside also while another daemon does, as one of another version. Needs root and a build with -Dtests=true. Prints
-medians, and ratios to "nothing" of the same round with their 95 % intervals.
+listeners, in turn. Needs root and a build with -Dtests=true. Prints medians, and ratios to "nothing" of the same round with their 95 % intervals.
 
-    tests/bench/steering_cost.py build [--rounds 40] [--seconds 0.3] [--beside ANOTHER_BUILD]
+    tests/bench/steering_cost.py build [--rounds 40] [--seconds 0.3]
 """
 import argparse
 import os
@@ -17,24 +16,19 @@ import unittest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "blackbox"), str(pathlib.Path(__file__).resolve().parent)]
 from locality_cost import interval  # noqa: E402
 
+MODES = ("nothing", "counts", "steers")
 
 
 def measure(options):
     os.environ["AFFINITYD_TESTED"] = str(options.build)
-    from house import PROGRAMS, policy, wait_for
+    from house import policy, wait_for
     from nets import Net
 
     class Cost(Net):
         def runTest(self):
             nic = self.pair(queues=2)
             self.near.ip("link", "set", "lo", "up")
-            here = dict(PROGRAMS)
-            there = here | {name: options.beside / here[name].relative_to(options.build) for name in ("affinityd", "affinityctl")} if options.beside else here
-            daemons = {"here": (self.inside({"reconcile": "1s"}), here)}
-            if options.beside:
-                PROGRAMS.update(there)
-                daemons["there"] = (self.inside({"reconcile": "1s"}), there)
-            modes = ("nothing", "counts", "steers", *(["beside"] if options.beside else []))
+            daemon = self.inside({"reconcile": "1s"})
             program = self.spawn(*self.near.command("taskset", "-c", "0", self.copy_of(options.build / "tests/bench/ping-pong", "pong"), "10.99.0.1", "7001"),
                                  stdin=-1, stdout=-1, stderr=None, text=True).process
 
@@ -43,32 +37,28 @@ def measure(options):
                 program.stdin.flush()
                 return float(program.stdout.readline())
 
-            def listeners(daemon):
+            def listeners():
                 ask("new", 0.05)
                 return daemon.policy("web").get("steer", {}).get("listeners")
 
             def become(mode):
-                acting = "there" if mode == "beside" else "here"
-                for name in sorted(daemons, key=lambda name: name == acting):  # the other one lets go first
-                    daemon, programs = daemons[name]
-                    PROGRAMS.update(programs)
-                    if mode == "nothing" or name != acting:
-                        daemon.write("web", policy(self.name("pong"), affinity="none"))
-                    else:
-                        daemon.write("web", policy(self.name("pong"), affinity="full", nics=[nic], cpus="0", bind="cpu", steer="none" if mode == "counts" else "accept"))
-                    daemon.passes(2)
-                if mode in ("steers", "beside"):
-                    wait_for(lambda: listeners(daemon) == 2, lambda: f"both listeners are steered: {daemon.policy('web')}")
+                if mode == "nothing":
+                    daemon.write("web", policy(self.name("pong"), affinity="none"))
+                else:
+                    daemon.write("web", policy(self.name("pong"), affinity="full", nics=[nic], cpus="0", bind="cpu", steer="none" if mode == "counts" else "accept"))
+                daemon.passes(2)
+                if mode == "steers":
+                    wait_for(lambda: listeners() == 2, lambda: f"both listeners are steered: {daemon.policy('web')}")
 
-            found = {(mode, what): [] for mode in modes for what in ("kept", "new")}
+            found = {(mode, what): [] for mode in MODES for what in ("kept", "new")}
             for number in range(options.rounds):
-                for mode in modes[number % len(modes):] + modes[:number % len(modes)]:
+                for mode in MODES[number % 3:] + MODES[:number % 3]:
                     become(mode)
                     for what in ("kept", "new"):
                         found[mode, what].append(ask(what))
                 print(f"round {number + 1}: " + ", ".join(f"{mode} {what} {values[-1]:.0f}" for (mode, what), values in found.items()), flush=True)
             for what, name in (("kept", "a round trip"), ("new", "a whole connection")):
-                for mode in modes:
+                for mode in MODES:
                     ratio, low, high = interval([one / other for one, other in zip(found[mode, what], found["nothing", what], strict=True)])
                     print(f"{name}, {mode}: {statistics.median(found[mode, what]):.0f} ns, {ratio:.3f} ({low:.3f} to {high:.3f}) of nothing")
 
@@ -80,7 +70,6 @@ def main():
     parser.add_argument("build", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each figure")
-    parser.add_argument("--beside", type=lambda text: pathlib.Path(text).resolve(), help="the build of another version")
     return 0 if measure(parser.parse_args()) else 1
 
 
