@@ -42,31 +42,6 @@ bool acts_as_process(const World& world, std::size_t policy) {
 
 constexpr const char* as_process = "affinity: full acts as process";
 
-struct Kept {
-    std::size_t processes = 0, lanes = 0;
-    int first = 0;
-};
-
-/// The processes of a policy whose cpuset has not all lanes, and how many lanes the first of them may use.
-std::map<std::size_t, Kept> kept_off_lanes(const World& world, const TaskTable& tasks) {
-    std::map<std::size_t, Kept> kept;
-    for (const auto& [pid, process] : tasks.processes()) {
-        const auto& resolved = world.placements().policies[process.policy];
-        if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
-        const auto usable = static_cast<std::size_t>(
-            std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
-                return lane.cpus.intersects(*process.cpuset.cpus);
-            }));
-        if (usable == resolved.all_lanes.size()) continue;
-        auto& of_policy = kept[process.policy];
-        if (of_policy.processes++ == 0 || pid < of_policy.first) {
-            of_policy.first = pid;
-            of_policy.lanes = usable;
-        }
-    }
-    return kept;
-}
-
 /// A unit whose name has no ending, which matches nothing; "": there is none.
 std::string unit_without_ending(const policy::Selector& selector) {
     for (const auto& child : selector.children)
@@ -77,21 +52,6 @@ std::string unit_without_ending(const policy::Selector& selector) {
     for (const auto& pattern : selector.condition.patterns)
         if (pattern.is_literal() && pattern.text().find('.') == std::string::npos) return pattern.text();
     return {};
-}
-
-constexpr std::string_view prefix = "irq:";
-
-/// The interface that one of the vectors for which `is_meant` holds belongs to; null: none.
-template <class Predicate>
-const std::string* owner(const World& world, Predicate is_meant) {
-    for (const auto& [nic, vectors] : world.machine().vectors)
-        if (std::ranges::any_of(vectors, is_meant)) return &nic;
-    return nullptr;
-}
-
-std::string note(const std::string* nic) {
-    return nic == nullptr ? "belongs to no NIC, and no policy names it in irqs"
-                          : "an interrupt of " + *nic + ": no policy places it";
 }
 
 /// The number of queues that the first NIC under `full` has, where its workers are on more or fewer lanes;
@@ -111,7 +71,7 @@ std::string queues_note(const World& world, const planner::ResolvedPolicy& resol
     return {};
 }
 
-/// Of a policy with this many processes; "": there is nothing to say.
+/// The note of a policy with this many processes; "": there is nothing to say.
 std::string policy_nic_note(const World& world, std::size_t policy, std::size_t processes) {
     const auto& names = world.policy(policy).nics;
     const auto is_named = [&](const netdev::Nic& nic) {
@@ -128,20 +88,35 @@ std::string policy_nic_note(const World& world, std::size_t policy, std::size_t 
 
 /// Policies with processes in other network namespaces, or in cpusets without the CPUs near the NICs.
 std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
-    std::map<std::size_t, std::vector<int>> elsewhere;
-    for (const auto& [pid, process] : tasks.processes())
-        if (process.is_elsewhere) elsewhere[process.policy].push_back(pid);
+    struct Kept {
+        std::size_t processes = 0, lanes = 0; ///< lanes that the first of them may use
+        int first = 0;
+    };
+    std::map<std::size_t, Kept> elsewhere, cut; // by policy
+    const auto add = [](Kept& kept, int pid, std::size_t lanes) {
+        if (kept.processes++ == 0 || pid < kept.first) kept = {kept.processes, lanes, pid};
+    };
+    for (const auto& [pid, process] : tasks.processes()) {
+        const auto& resolved = world.placements().policies[process.policy];
+        if (process.is_elsewhere) add(elsewhere[process.policy], pid, 0);
+        if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
+        const auto usable = static_cast<std::size_t>(
+            std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
+                return lane.cpus.intersects(*process.cpuset.cpus);
+            }));
+        if (usable != resolved.all_lanes.size()) add(cut[process.policy], pid, usable);
+    }
     std::vector<planner::Problem> problems;
-    for (const auto& [policy, pids] : elsewhere) {
-        auto text = fmt::format("process {}{} in another network namespace: which NICs serve {} is not known",
-                                pids.front(),
-                                pids.size() == 1 ? " is" : fmt::format(" and {} more are", pids.size() - 1),
-                                pids.size() == 1 ? "it" : "them");
+    for (const auto& [policy, kept] : elsewhere) {
+        const bool is_one = kept.processes == 1;
+        auto text = fmt::format(
+            "process {}{} in another network namespace: which NICs serve {} is not known", kept.first,
+            is_one ? " is" : fmt::format(" and {} more are", kept.processes - 1), is_one ? "it" : "them");
         if (world.policy(policy).model == Model::full) text += std::string("; ") + as_process;
         problems.push_back(
             {world.policy(policy).name, "nics", std::move(text), "name the interfaces in nics"});
     }
-    for (const auto& [policy, kept] : kept_off_lanes(world, tasks))
+    for (const auto& [policy, kept] : cut)
         problems.push_back(
             {world.policy(policy).name, "nics",
              fmt::format("the cpuset of process {}{} has {} of the {} places for workers near the NIC",
@@ -210,23 +185,28 @@ std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& t
 /// value: that is no name of an interrupt.
 std::optional<Result<std::string>> interrupt_note(const host::Root& root, const World& world,
                                                   const std::string& subject) {
+    constexpr std::string_view prefix = "irq:";
     const auto& irqs = world.machine().irqs;
-    if (subject.starts_with(prefix)) {
-        const auto number = parse_number<unsigned>(subject.substr(prefix.size()));
+    const bool is_number = subject.starts_with(prefix);
+    const auto number = parse_number<unsigned>(is_number ? subject.substr(prefix.size()) : "");
+    if (is_number) {
         if (!number) return fail("not the number of an interrupt", subject);
         // One that was requested a moment ago is not in the table yet.
         if (irqs.find(*number) == nullptr && !root.proc().exists("irq/" + std::to_string(*number)))
             return fail("this interrupt does not exist", subject);
-        return note(owner(world, [&](const machine::Vector& vector) { return vector.irq == *number; }));
+    } else if (std::ranges::none_of(irqs.irqs, [&](const irq::Irq& irq) {
+                   return std::ranges::find(irq.actions, subject) != irq.actions.end();
+               })) {
+        return std::nullopt;
     }
-    const bool is_label = std::ranges::any_of(irqs.irqs, [&](const irq::Irq& irq) {
-        return std::ranges::find(irq.actions, subject) != irq.actions.end();
-    });
-    if (!is_label) return std::nullopt;
-    return note(owner(world, [&](const machine::Vector& vector) { return vector.label == subject; }));
+    for (const auto& [nic, vectors] : world.machine().vectors)
+        for (const auto& vector : vectors)
+            if (is_number ? vector.irq == *number : vector.label == subject)
+                return "an interrupt of " + nic + ": no policy places it";
+    return "belongs to no NIC, and no policy names it in irqs";
 }
 
-/// That a policy does not do what it says, and why.
+/// Says that a policy does not do what it says, and why.
 std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
                         const planner::ListenerPlan* plan) {
     if (auto note = policy_nic_note(world, policy, processes); !note.empty()) return note;
@@ -235,8 +215,7 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
     if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
     if (planner::lacks_flow_tables(resolved, world.placements()))
         return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
-               "kernel, "
-               "or none in this network namespace";
+               "kernel, or none in this network namespace";
     if (processes > 0)
         if (auto note = queues_note(world, resolved); !note.empty()) return note;
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
@@ -834,7 +813,7 @@ void Daemon::ExplainJob::explain(std::size_t index) {
         .thread = thread,
         .plan =
             tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
-    if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
+    if (value_.released) value.plan.action.reset(); // it is not changed until it is taken back
     value.decided_by = decided_by(index, value.plan);
     if (policy_) {
         const auto& policy = world_->policy(*policy_);

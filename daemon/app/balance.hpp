@@ -22,7 +22,7 @@ namespace affinityd::app {
 ///
 /// The load of the machine is what tasks use, and not how many they are: the share of a CPU for which a
 /// thread ran since it was last weighed, or would have run had it not waited; when it is weighed for the
-/// first time, since its birth, if that was long enough ago. What is not known is left as it was: one CPU at
+/// first time, since its birth, if that was long enough ago. An unknown use is left as it was: one CPU at
 /// first; a thread that the policy leaves to another program counts nothing.
 class Balancer {
   public:
@@ -70,7 +70,7 @@ class Balancer {
 };
 
 /// Gets the newest latencies from the measurement history, for policies that say `measured`: at the beginning
-/// of each pass, on a thread of its own, since a matrix is long. What is there counts from that pass on.
+/// of each pass, on a thread of its own, since a matrix is long. They count from that pass on.
 class LatencySource {
   public:
     /// Begins to look into the history, if some policy asks. `shared` must outlive it.

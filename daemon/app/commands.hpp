@@ -31,17 +31,17 @@ enum class ReloadReason {
     saved, ///< files were saved: policies that are unchanged stay released
 };
 
-/// What can be asked of a running daemon, whatever carries the question. Long answers are JSON texts whose
-/// keys affinityctl-json(5) documents. Names, command lines, executables, ports and other findings about a
-/// process are owned by its user; who may change something, and how often somebody may ask, is for the caller
-/// to check.
+/// The questions and orders for a running daemon, whatever carries the question. Long answers are JSON texts
+/// whose keys affinityctl-json(5) documents. Names, command lines, executables, ports and other findings
+/// about a process are owned by its user; who may change something, and how often a user may ask, is for the
+/// caller to check.
 ///
 /// No command works for longer than a slice of the loop: what takes more goes on later and answers then.
 class Commands {
   public:
     virtual ~Commands() = default;
     virtual void status(OwnedAnswer answer) = 0;
-    /// What a pass would do now; nothing is changed.
+    /// Says what a pass would do now; nothing is changed.
     virtual void plan(OwnedAnswer answer) = 0;
     /// Everything about one PID, TID, interface or IRQ number, and why.
     virtual void explain(const std::string& subject, OwnedAnswer answer) = 0;
@@ -59,7 +59,7 @@ class Commands {
     virtual void apply(Answer answer, Until until) = 0;
 };
 
-/// What a thread asks for itself. Who asks is what the kernel says of the sender; `tid` and `own_pid` are
+/// A thread's wish for itself. The kernel says which process sends it; `tid` and `own_pid` are
 /// what the message says, in the numbers of the sender's own pid namespace.
 struct JoinRequest {
     enum class Wish : std::uint8_t {

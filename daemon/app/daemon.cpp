@@ -15,8 +15,8 @@ namespace affinityd::app {
 
 namespace {
 
-/// What was released by hand is taken up again by those who ask for it only: not by the version that had to
-/// stay of a file with errors, and not because another policy was saved.
+/// Policies that stay released: only a reload that was asked for takes them up again, not a version that had
+/// to stay of a file with errors, nor a change of another policy.
 Releases::Names those_that_stay(const Loading& loading, const World* before, const World& now,
                                 ReloadReason reason) {
     auto names = loading.faulty();
@@ -28,7 +28,7 @@ Releases::Names those_that_stay(const Loading& loading, const World* before, con
     return names;
 }
 
-/// Of a reload of which nothing counts; the error may have a line for each file.
+/// A reload of which nothing counts; the error may have a line for each file.
 std::string refusal_of(const Error& error) {
     const auto why = error.to_string();
     const auto trimmed = trim_text(why);

@@ -27,8 +27,8 @@ namespace affinityd::app {
 /// commands. The event loop calls it from one thread; it never waits, and long work is cut into steps.
 class Daemon final : public Commands {
   public:
-    /// `reread_settings` reads what the settings' file says now; empty: it is not read again. What the
-    /// arguments refer to must outlive the daemon.
+    /// `reread_settings` reads what the settings' file says now; empty: it is not read again. All
+    /// that the arguments refer to must outlive the daemon.
     Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings = {});
 
     /// Loads policies and the machine. An Error: nothing can run. Files with errors are left out.
@@ -63,7 +63,7 @@ class Daemon final : public Commands {
     /// The conversation with irqbalance: readable when hear_irqbalance() has something to do.
     [[nodiscard]] int irqbalance_fd() const { return writers_.fd(); }
     void hear_irqbalance();
-    /// What is in force; a reload changes all of it.
+    /// All that is in force; a reload changes all of it.
     struct InForce {
         const Settings& settings;
         const status::LoadStatus& load;

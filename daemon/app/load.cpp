@@ -33,7 +33,7 @@ std::string place_of(const policy::Position& at) {
     return at.line == 0 ? at.file : fmt::format("{}:{}:{}", at.file, at.line, at.column);
 }
 
-/// What is in force in its place, as a sentence without its end.
+/// Says which text is in force in its place, as a sentence without its end.
 std::string in_its_place(const FileFault& fault) {
     if (fault.policy.empty()) return fault.note;
     if (!fault.in_force.empty()) return "its last good version stays in force: " + fault.in_force;
@@ -59,7 +59,7 @@ FileFault fault_of_settings(const std::string& file, const Error& error) {
     return fault;
 }
 
-/// Of the folders and the policy files in them, links followed; missing ones have none.
+/// Stamps of the folders and the policy files in them, links followed; missing ones have none.
 FileStamps stamps_of(const std::vector<std::string>& folders) {
     FileStamps stamps;
     const auto add = [&](const std::string& path) {
@@ -180,7 +180,7 @@ std::string LastGood::path_of(std::string_view name) const {
     return fmt::format("{}/{}{}", folder_, name, ending);
 }
 
-/// A link in the folder is none of ours, whoever made it.
+/// A link in the folder is none of ours.
 Result<std::optional<std::string>> LastGood::find(std::string_view name) const {
     if (folder_.empty()) return std::nullopt;
     const auto path = path_of(name);
@@ -340,7 +340,7 @@ void Loader::end_excluding() {
     std::ranges::sort(policies, policy::comes_before);
 }
 
-/// Of policies at fault side by side, one goes: the others may be at fault no more.
+/// One of the policies at fault side by side goes: the others may be at fault no more.
 void Loader::check() {
     std::vector<Diagnostic> found;
     policy::check_set(*set_, found);

@@ -30,9 +30,9 @@
 
 namespace affinityd::app {
 
-/// What was told to let go until the next `apply`, or reload that somebody asks for. Policies, processes and
-/// "everything" are kept apart, and a process by its identity: a later one of the same number is not
-/// released.
+/// Subjects that were told to let go until the next `apply`, or reload that was asked for. Policies,
+/// processes and "everything" are kept apart, and a process by its identity: a later one of the same number
+/// is not released.
 class Releases {
   public:
     void release_all() { all_ = true; }
@@ -40,7 +40,7 @@ class Releases {
     void release_process(const TaskId& id) { processes_.insert(id); }
     void clear() { *this = {}; }
     using Names = std::set<std::string, std::less<>>;
-    /// Of these policies, what was let go stays so.
+    /// These policies stay released if they are; no other does.
     void keep_policies(const Names& names) {
         Names kept;
         for (const auto& name : names)
@@ -92,8 +92,8 @@ class World {
     /// BPF was refused, or not any more; that stays, too.
     void use_steering(bool can_steer);
     /// The time that interrupts have really taken of the CPUs that they go to since the last time: the mean
-    /// of both counts. Who is not there weighs as before; a CPU that gets its first interrupt from us weighs
-    /// one CPU until the next time.
+    /// of both counts. A CPU without a count weighs as before; a CPU that gets its first interrupt from us
+    /// weighs one CPU until the next time.
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
@@ -107,7 +107,7 @@ class World {
     /// A process of the policy was seen: then none may be there now, but its match is no mistake.
     void saw(std::size_t policy) { seen_.insert(this->policy(policy).name); }
     [[nodiscard]] bool has_seen(std::string_view policy) const { return seen_.contains(policy); }
-    /// Grows with each update that gives queues other targets: whoever goes through these in slices begins
+    /// Grows with each update that gives queues other targets: a round through these in slices begins
     /// again. An interface that no policy names may come and go without that.
     [[nodiscard]] std::uint64_t version() const { return version_; }
     /// True if some policy needs to know which interface serves which process.
@@ -143,7 +143,7 @@ struct Current {
     [[nodiscard]] const planner::Placements& placements() const { return world->placements(); }
 };
 
-/// What all parts of the daemon work on.
+/// All parts of the daemon work on this.
 struct Shared {
     const host::Root& root;
     enforcer::Enforcer& enforcer;
@@ -196,7 +196,7 @@ class LastGood {
 /// inode.
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
 
-/// What can be in force of the policies that were read.
+/// The policies that can be in force, of those that were read.
 struct Loaded {
     std::shared_ptr<World> world;
     std::vector<status::FileFault> faults;   ///< in order of files
@@ -207,12 +207,12 @@ struct Loaded {
 
 /// Reads the policies of some folders for a machine, in steps. A file with errors does not count: in its
 /// place comes its copy in `last_good`, if that has none, else nothing. Where policies are at fault side by
-/// side, the one that comes later in the order of policies counts as faulty. What is chosen depends on the
+/// side, the one that comes later in the order of policies counts as faulty. The choice depends on the
 /// files and their copies only, so that a start and a reload agree.
 class Loader {
   public:
-    /// `is_trusting`: anybody may have written the policies, as nothing is changed because of them; otherwise
-    /// root and this process's own user only. `last_good` must outlive this.
+    /// `is_trusting`: any user may have written the policies, as nothing is changed because of them;
+    /// otherwise root and this process's own user only. `last_good` must outlive this.
     Loader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
            const LastGood& last_good, bool is_trusting)
         : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)),
@@ -255,10 +255,10 @@ class Loader {
     std::optional<Result<Loaded>> result_;
 };
 
-/// What came of reading settings and policies. Faults are told in the log and kept for status.
+/// The outcome of reading settings and policies. Faults are told in the log and kept for status.
 class Loading {
   public:
-    /// `acts`: something is changed because of what is read, so that not everybody may have written it.
+    /// `acts`: something is changed because of what is read, so that only root may have written it.
     Loading(const Settings& settings, bool acts, Log& log);
 
     /// Begins to read the policies; this must outlive the reading.
@@ -274,7 +274,7 @@ class Loading {
     [[nodiscard]] const status::LoadStatus& status() const { return status_; }
     /// Policies whose files do not count.
     [[nodiscard]] const LastGood::Names& faulty() const { return faulty_; }
-    /// What is wrong with files, and what is in force in their place; "": nothing is wrong.
+    /// Says what is wrong with files, and what is in force in their place; "": nothing is wrong.
     [[nodiscard]] std::string report() const;
     /// Warnings and notes of the last reading that the one before had not.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
@@ -298,7 +298,7 @@ using ReadSettings = std::function<Result<Settings>()>;
 /// Reads affinityd.yaml(5) anew, if `read` is there; with an error in it, `settings` are unchanged.
 [[nodiscard]] std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settings);
 
-/// What is wrong with files, in a few words; "": nothing.
+/// Says what is wrong with files, in a few words; "": nothing.
 [[nodiscard]] std::string summary_of(const status::LoadStatus& load);
 
 } // namespace affinityd::app

@@ -146,12 +146,12 @@ void log_notice(Log& log, const Notice& notice) {
         break;
     case Notice::Kind::corrected:
         log.tell(drift_message,
-                 fmt::format("policy {}: {} was changed to {} by somebody else: put right, to {}",
+                 fmt::format("policy {}: {} was changed to {} by another program: put right, to {}",
                              notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
                  "drift put right");
         break;
     case Notice::Kind::fight:
-        log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
+        log.warn(fmt::format("{}: another program keeps changing its mask (now {}): left alone for a while",
                              subject, notice.from.to_string()),
                  "fight");
         break;

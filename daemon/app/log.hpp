@@ -72,7 +72,7 @@ class Log {
     void tell_held_back(Clock::time_point now = Clock::now());
 
   private:
-    /// Of a kind, in the present minute.
+    /// One kind in the present minute.
     struct Shown {
         Clock::time_point minute{}; ///< when it began
         unsigned count = 0;

@@ -212,7 +212,7 @@ void Daemon::Pass::end() {
 void Daemon::begin_pass(bool machine_changed) {
     if (!shared_.current.world || is_stopping_) return;
     machine_changed_ |= machine_changed;
-    // A running pass always ends, whoever asks for the next.
+    // A running pass always ends, whatever asks for the next.
     if (work().passing()) return shared_.want_pass();
     tasks_.events().begin_pass();
     answers_.begin();

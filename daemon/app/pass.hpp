@@ -16,7 +16,7 @@ class PassAnswers {
   public:
     explicit PassAnswers(Shared& shared) : shared_(shared) {}
 
-    /// Who waits for a pass.
+    /// An answer that waits for a pass.
     struct Waiting {
         Answer answer;
         std::string headline{}; ///< the answer begins with it
@@ -33,7 +33,7 @@ class PassAnswers {
     /// An answer of systemd has come, about a unit of this policy. `is_last`: it owes no other one.
     void unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result,
                        bool is_last);
-    /// Other policies are in force: whoever waits is told, and waits for the pass that follows.
+    /// Other policies are in force: an answer that waits says so, and waits for the pass that follows.
     void policies_changed(const policy::PolicySet& policies);
     /// The daemon ends: all are told, and no pass is counted any more.
     void give_up(const std::string& why);

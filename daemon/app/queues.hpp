@@ -43,7 +43,7 @@ class Queues {
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
     /// A target with what its subject was set to when it was last read or written.
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
-    /// The same with what it is set to now. That is not remembered: glance() still sees that it has changed.
+    /// The same with what it is set to now. It is not remembered: glance() still sees that it has changed.
     [[nodiscard]] status::QueueStatus status_now(const planner::QueueTarget& target) const;
     [[nodiscard]] Shared& shared() const { return shared_; }
     /// True if interrupts are under policy, and are set.

@@ -23,7 +23,7 @@
 namespace affinityd::app {
 
 /// The processes in a control group and in those below it, `deepest` levels down, read in small parts: a
-/// group may have many thousands. What comes or goes meanwhile may be missed. Source:
+/// group may have many thousands. A process that comes or goes meanwhile may be missed. Source:
 /// Documentation/admin-guide/cgroup-v2.rst, cgroup.procs.
 class CgroupWalk {
   public:

@@ -58,7 +58,7 @@ class Sequence final : public Job {
     std::deque<Stage> stages_;
 };
 
-/// What is to be done in slices of the loop, and in which order: first what is urgent, then jobs and the pass
+/// The work of the loop in slices, in this order: first what is urgent, then jobs and the pass
 /// in turn, so that neither questions nor passes keep the other from its end.
 class Work {
   public:

@@ -9,7 +9,7 @@
 namespace affinityd::status {
 
 /// A JSON answer that is written piece by piece: one about many thousand threads must neither be one value in
-/// memory nor one long turn of the loop. What concerns a process is its owner's; others read it without
+/// memory nor one long turn of the loop. Names of a process are its owner's; others read it without
 /// names.
 class AnswerText {
   public:
@@ -25,7 +25,7 @@ class AnswerText {
     void add(const planner::Action& action, uid_t owner);
     /// A thread of `process`.
     void add(const ThreadExplanation& thread, const ProcessExplanation& process);
-    /// Adds a member for everybody; `value` is JSON.
+    /// Adds a member for all users; `value` is JSON.
     void add_member(std::string_view key, const std::string& value);
     /// The same with a value that is the owner's.
     void add_member(std::string_view key, uid_t owner, const std::string& full, const std::string& redacted);

@@ -28,13 +28,13 @@ struct SubjectCounts {
 /// "3 threads, 2 interrupts"; "" for none.
 [[nodiscard]] std::string to_string(const SubjectCounts& counts);
 
-/// What a command did for one policy.
+/// The work of a command for one policy.
 struct PolicyChanges {
     SubjectCounts placed;     ///< set to what the policy wants
     SubjectCounts in_place;   ///< were so already
     SubjectCounts put_back;   ///< got their originals
     std::size_t kept_off = 0; ///< tasks of others that were moved off its exclusive CPUs
-    std::size_t left = 0;     ///< keep what somebody else has set them to, instead of their originals
+    std::size_t left = 0;     ///< keep what another program has set them to, instead of their originals
     std::size_t put_off = 0;  ///< not asked for now: fought over, outside its cpuset, can never be moved
     std::size_t refused = 0;  ///< could not be placed
     std::size_t not_put_back = 0;
@@ -49,7 +49,7 @@ struct PolicyChanges {
 /// "3 threads, 2 interrupts placed; 14 threads were in place already"; in a dry run "would be placed".
 [[nodiscard]] std::string to_string(const PolicyChanges& changes, bool is_dry_run = false);
 
-/// What a command did: the answer to who gave it.
+/// The work of a command: the answer to its sender.
 struct Changes {
     std::string headline;                                       ///< "reloaded: 4 policies"; ""
     bool is_dry_run = false;                                    ///< it was not done: this is what would be
@@ -69,7 +69,7 @@ struct Changes {
 /// The same of what concerns no policy by name: a message alone.
 [[nodiscard]] std::string message_text(const std::string& message);
 
-/// What a measurement that was asked for has shown, or why there is no result.
+/// Says what a measurement that was asked for has shown, or why there is no result.
 [[nodiscard]] Result<std::string> to_answer(const accounting::MeasurementReport& report);
 
 } // namespace affinityd::status

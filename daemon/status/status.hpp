@@ -23,8 +23,8 @@
 
 namespace affinityd::status {
 
-// What the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms of
-// them.
+// All that the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms
+// of them.
 
 /// Listeners that are left as they are, by the reason.
 using NotSteered = std::map<planner::NotSteered, std::size_t>;
@@ -71,13 +71,13 @@ struct JoinedStatus {
     std::map<std::string, std::size_t> slots{}; ///< all that may be joined; none without allow_join
 };
 
-/// What a policy holds.
+/// The tasks that a policy holds.
 struct Held {
     std::size_t processes = 0;
     std::size_t threads = 0;
     std::size_t threads_wanted = 0; ///< of them, those that it gives a place: not those it leaves alone
     std::size_t threads_in_place = 0;
-    std::size_t threads_drifted = 0;   ///< were in place, and somebody has changed them since
+    std::size_t threads_drifted = 0;   ///< were in place, and another program has changed them since
     std::uint64_t drift_put_right = 0; ///< how often, since the start of the daemon
     JoinedStatus joined{};
 };
@@ -117,7 +117,7 @@ struct QueueStatus {
         not_read,         ///< not found yet
         not_in_place,     ///< the next pass puts it right
         would_change,     ///< the same in a dry run, which leaves it
-        fought_over,      ///< somebody else keeps changing it
+        fought_over,      ///< another program keeps changing it
         stood_in,         ///< on another CPU, as its own has no interrupt vector left
         refused,          ///< the kernel did not take it
         immovable,        ///< the kernel never takes it
@@ -178,7 +178,7 @@ struct LoadStatus {
     std::vector<FileFault> faults; ///< of files that are not in force as they stand
 };
 
-/// What the daemon is running with.
+/// The daemon's process and settings.
 struct Instance {
     int pid = 0;
     bool dry_run = false;
@@ -189,7 +189,7 @@ struct Instance {
     std::chrono::seconds reconcile{}; ///< a pass begins this long after the one before
 };
 
-/// What it has done.
+/// Counts of its work.
 struct Counters {
     std::size_t journal = 0;                           ///< subjects in the undo journal now
     std::uint64_t passes = 0;                          ///< since the start
@@ -201,7 +201,7 @@ struct Counters {
     std::map<std::string, std::uint64_t> outcomes;                 ///< outcome -> how often
 };
 
-/// What cannot be had now, and since when it was known.
+/// A wish that cannot be met now, and since when it was known.
 struct ProblemStatus {
     planner::Problem problem;
     std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
@@ -222,7 +222,7 @@ struct Overview {
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
 };
 
-/// What `explain` says of one thread.
+/// The answer of `explain` about one thread.
 struct ThreadExplanation {
     inventory::Thread thread;
     planner::ThreadPlan plan;
@@ -241,7 +241,7 @@ struct Considered {
     planner::Verdict verdict;
 };
 
-/// What `explain` says of a process.
+/// The answer of `explain` about a process.
 struct ProcessExplanation {
     int pid = 0;
     uid_t owner = static_cast<uid_t>(-1);
@@ -267,7 +267,7 @@ struct ProcessExplanation {
         std::optional<Handed> handed{}; ///< connections of its network namespace; full: queues passed over
         std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
-    /// What is known of its connections.
+    /// Its connections, as far as known.
     struct Receiving {
         std::optional<LocalStatus> local{}; ///< no value: none was seen
         std::vector<locality::ArrivalPlace> arrivals{};
