@@ -52,25 +52,22 @@ std::optional<Body> find_event(std::span<const std::byte> datagram) {
     return Body{event.first(message.len), message.ack};
 }
 
+using Data = decltype(proc_event::event_data);
+
+/// The connector's "pid" is a thread, its "tgid" the process.
 template <class T>
 std::optional<ProcEvent> with_process(ProcEvent event, std::span<const std::byte> bytes) {
     T data{};
     if (!load(bytes, data_at, data)) return std::nullopt;
-    event.tid = data.process_pid; // the connector's "pid" is a thread, its "tgid" the process
-    event.pid = data.process_tgid;
+    if constexpr (requires { data.child_pid; }) {
+        event.tid = data.child_pid;
+        event.pid = data.child_tgid;
+    } else {
+        event.tid = data.process_pid;
+        event.pid = data.process_tgid;
+    }
     if constexpr (requires { data.parent_tgid; }) event.parent_pid = data.parent_tgid;
     if constexpr (requires { data.comm; }) std::copy_n(data.comm, event.name.size(), event.name.begin());
-    return event;
-}
-
-using Data = decltype(proc_event::event_data);
-
-std::optional<ProcEvent> parse_fork(ProcEvent event, std::span<const std::byte> bytes) {
-    Data::fork_proc_event data{};
-    if (!load(bytes, data_at, data)) return std::nullopt;
-    event.tid = data.child_pid;
-    event.pid = data.child_tgid;
-    event.parent_pid = data.parent_tgid;
     return event;
 }
 
@@ -78,11 +75,10 @@ std::optional<ProcEvent> parse_body(std::span<const std::byte> bytes) {
     ProcEvent event;
     std::uint32_t what = 0;
     if (!load(bytes, offsetof(proc_event, what), what)) return std::nullopt;
-    if (!load(bytes, offsetof(proc_event, timestamp_ns), event.timestamp_ns)) return std::nullopt;
     switch (what) {
     case proc_event::PROC_EVENT_FORK:
         event.kind = ProcEvent::Kind::fork;
-        return parse_fork(event, bytes);
+        return with_process<Data::fork_proc_event>(event, bytes);
     case proc_event::PROC_EVENT_EXEC:
         event.kind = ProcEvent::Kind::exec;
         return with_process<Data::exec_proc_event>(event, bytes);
@@ -131,8 +127,6 @@ namespace {
 
 constexpr std::uint32_t event_at = NLMSG_HDRLEN + sizeof(cn_msg);
 constexpr std::uint32_t event_data_at = event_at + offsetof(proc_event, event_data);
-using Data = decltype(proc_event::event_data);
-
 sock_filter load_word(std::uint32_t at) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at); }
 sock_filter answer(bool pass) { return BPF_STMT(BPF_RET | BPF_K, pass ? 0xffffffffU : 0U); }
 

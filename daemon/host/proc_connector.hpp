@@ -31,8 +31,7 @@ struct ProcEvent {
     int pid = 0;        ///< process (tgid) it happened to; of a fork: the new one's
     int tid = 0;        ///< its thread; equal to pid for the main thread
     int parent_pid = 0; ///< fork: process that forked; exit: the parent process, where the kernel tells it
-    std::array<char, 16> name{};    ///< comm: the new name, any bytes, NUL-terminated unless full
-    std::uint64_t timestamp_ns = 0; ///< since boot, CLOCK_MONOTONIC
+    std::array<char, 16> name{}; ///< comm: the new name, any bytes, NUL-terminated unless full
 
     [[nodiscard]] std::string_view comm() const;
     [[nodiscard]] bool is_thread() const { return pid != tid; }

@@ -85,9 +85,7 @@ Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::
         if (!*number) break;
         if (const auto inode = socket_inode(entries->dir(), **number)) inodes.push_back(*inode);
     }
-    std::ranges::sort(inodes);
-    const auto rest = std::ranges::unique(inodes); // a duplicated descriptor is the same socket
-    inodes.erase(rest.begin(), rest.end());
+    sort_unique(inodes);
     return inodes;
 }
 

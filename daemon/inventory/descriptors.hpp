@@ -5,6 +5,7 @@
 #include "base/task_id.hpp"
 #include "host/root.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,14 @@
 #include <vector>
 
 namespace affinityd::inventory {
+
+/// Sorts a list of numbers, each once.
+template <class Number>
+void sort_unique(std::vector<Number>& numbers) {
+    std::ranges::sort(numbers);
+    const auto rest = std::ranges::unique(numbers);
+    numbers.erase(rest.begin(), rest.end());
+}
 
 /// The entries of a directory that are plain numbers (processes, threads, open descriptors), one at a time in
 /// the directory's order and in fixed memory, so that a listing of a hundred thousand can be interrupted and

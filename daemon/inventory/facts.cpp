@@ -227,9 +227,7 @@ FactSources::listen_ports(const std::string& process, const std::vector<std::uin
     auto ports = ports_of(*table_, inodes);
     if (!root_->is_live()) { // nobody forges anything in a recording
         std::ranges::copy(foreign_listen_ports(*root_, process, inodes), std::back_inserter(ports));
-        std::ranges::sort(ports);
-        const auto rest = std::ranges::unique(ports);
-        ports.erase(rest.begin(), rest.end());
+        sort_unique(ports);
     }
     return ports;
 }
@@ -270,15 +268,10 @@ constexpr std::size_t small_file = 64U << 10;
 
 /// The second of the numbers after "Key:" (real, effective, saved, file system).
 std::optional<unsigned> second_number(std::string_view status, std::string_view key) {
-    while (!status.empty()) {
-        const auto end = status.find('\n');
-        const auto line = status.substr(0, end);
-        if (line.starts_with(key)) {
-            const auto words = split_words(line.substr(key.size()));
-            return words.size() > 1 ? parse_number<unsigned>(words[1]) : std::nullopt;
-        }
-        if (end == std::string_view::npos) break;
-        status.remove_prefix(end + 1);
+    for (const auto line : split(status, '\n')) {
+        if (!line.starts_with(key)) continue;
+        const auto words = split_words(line.substr(key.size()));
+        return words.size() > 1 ? parse_number<unsigned>(words[1]) : std::nullopt;
     }
     return std::nullopt;
 }
@@ -434,11 +427,18 @@ const LazyFacts::Owner& LazyFacts::owner() const {
     return *owner;
 }
 
+/// Without those of a scanner: the files only.
+FactSources& LazyFacts::sources() const {
+    if (sources_ != nullptr) return *sources_;
+    auto& own = expensive().own;
+    if (!own) own = std::make_unique<FactSources>(*root_, AskName{});
+    return *own;
+}
+
 const std::string& LazyFacts::user() const {
     auto& user = expensive().user;
     if (!user) {
-        FactSources own(*root_, AskName{});
-        user = owner().known ? (sources_ != nullptr ? *sources_ : own).user(owner().uid) : "";
+        user = owner().known ? sources().user(owner().uid) : "";
     }
     return *user;
 }
@@ -446,8 +446,7 @@ const std::string& LazyFacts::user() const {
 const std::string& LazyFacts::group() const {
     auto& group = expensive().group;
     if (!group) {
-        FactSources own(*root_, AskName{});
-        group = owner().known ? (sources_ != nullptr ? *sources_ : own).group(owner().gid) : "";
+        group = owner().known ? sources().group(owner().gid) : "";
     }
     return *group;
 }
@@ -467,12 +466,11 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
     const auto& inodes = sockets();
     auto& ports = expensive().ports;
     if (!ports) {
-        FactSources own(*root_, AskName{});
         ports.emplace();
         const auto its =
             inodes.empty() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
         if (its) {
-            auto found = (sources_ != nullptr ? *sources_ : own).listen_ports(its->path, inodes);
+            auto found = sources().listen_ports(its->path, inodes);
             is_silent_ |= !found; // until the list comes
             is_complete_ &= found.has_value();
             ports = std::move(found).value_or(std::vector<std::uint16_t>{});

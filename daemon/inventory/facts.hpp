@@ -140,6 +140,7 @@ class LazyFacts final : public ProcessFacts {
         std::optional<Program> program;
         std::optional<bool> is_exe_true;
         std::optional<std::string> cmdline, cgroup, user, group;
+        std::unique_ptr<FactSources> own; ///< where there are no others
         std::optional<Owner> owner;
         std::optional<std::vector<std::uint64_t>> inodes; ///< of its sockets
         std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
@@ -148,6 +149,7 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] std::string arguments() const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Program& program() const;
+    [[nodiscard]] FactSources& sources() const;
     [[nodiscard]] const Owner& owner() const;
 
     const host::Root* root_;

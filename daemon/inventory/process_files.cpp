@@ -200,14 +200,6 @@ std::uint64_t name_space(const host::Root& root, const std::string& process, con
     return parse_number<std::uint64_t>(number).value_or(0);
 }
 
-bool is_namespace_init(const host::Root& root, int pid) {
-    const auto text = root.proc().text(std::to_string(pid) + "/status");
-    if (!text) return false;
-    for (const auto line : split(*text, '\n'))
-        if (line.starts_with("NSpid:")) return split_words(line).back() == "1";
-    return false;
-}
-
 namespace {
 
 std::string task_folder(int pid, int tid) {
@@ -233,6 +225,11 @@ std::optional<std::string> read_status(const host::Root& root, const std::string
 }
 
 } // namespace
+
+bool is_namespace_init(const host::Root& root, int pid) {
+    const auto line = read_status(root, std::to_string(pid) + "/", "\nNSpid:");
+    return line && split_words(*line).back() == "1";
+}
 
 Result<std::optional<Thread>> read_thread(const host::Root& root, int pid, int tid) {
     StatBuffer buffer;
@@ -298,20 +295,12 @@ std::optional<int> read_process_id(const host::Root& root, int tid) {
 
 namespace {
 
-constexpr std::size_t most_listed = 1024, most_read = 64, longest_status = 8192;
+constexpr std::size_t most_listed = 1024, most_read = 64;
 
 /// The last number of its NSpid line: that of the innermost namespace, its own. 0: it is gone.
 int own_number(const host::Root& root, int pid, int tid) {
-    const auto path = std::to_string(pid) + "/task/" + std::to_string(tid) + "/status";
-    const auto text = root.proc().read(path, longest_status);
-    if (!text || !*text) return 0;
-    constexpr std::string_view key = "\nNSpid:";
-    const auto begin = (*text)->find(key);
-    if (begin == std::string::npos) return 0;
-    auto line = std::string_view(**text).substr(begin + key.size());
-    line = trim_text(line.substr(0, line.find('\n')));
-    const auto words = split(line, '\t');
-    return parse_number<int>(words.back()).value_or(0);
+    const auto line = read_status(root, task_folder(pid, tid), "\nNSpid:");
+    return line ? parse_number<int>(split(*line, '\t').back()).value_or(0) : 0;
 }
 
 std::vector<int> list_threads(const host::Root& root, int pid) {
@@ -356,10 +345,6 @@ std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks) {
     return record;
 }
 
-std::optional<std::uint64_t> parse_schedstat(std::string_view text) {
-    return parse_number<std::uint64_t>(text.substr(0, text.find(' ')));
-}
-
 std::optional<SchedTime> parse_sched_time(std::string_view schedstat) {
     const auto words = split_words(schedstat.substr(0, schedstat.find('\n')));
     if (words.size() < 2) return std::nullopt;
@@ -395,8 +380,8 @@ std::optional<RunRecord> read_run_record(const host::Root& root, int pid, int ti
     const auto stat = text("stat");
     auto record = stat ? parse_run_record(*stat, ::sysconf(_SC_CLK_TCK)) : std::nullopt;
     if (!record) return std::nullopt;
-    if (const auto schedstat = text("schedstat"))
-        if (const auto run = parse_schedstat(*schedstat); run && *run > 0) record->run_ns = *run;
+    if (const auto times = read_sched_time(root, pid, tid); times && times->run_ns > 0)
+        record->run_ns = times->run_ns;
     if (const auto sched = text("sched")) record->migrations = parse_migrations(*sched);
     return record;
 }

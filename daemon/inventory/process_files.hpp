@@ -139,9 +139,7 @@ struct SchedTime {
 
 /// Its parts, pure. `ticks`: clock ticks per second, > 0.
 [[nodiscard]] std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks);
-/// Nanoseconds: the first number of schedstat, Documentation/scheduler/sched-stats.rst.
-[[nodiscard]] std::optional<std::uint64_t> parse_schedstat(std::string_view text);
-/// Its first two numbers.
+/// The first two numbers of schedstat, Documentation/scheduler/sched-stats.rst.
 [[nodiscard]] std::optional<SchedTime> parse_sched_time(std::string_view schedstat);
 [[nodiscard]] std::optional<std::uint64_t> parse_migrations(std::string_view sched);
 

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <mutex>
 #include <system_error>
+#include <thread>
 #include <tuple>
 
 #include <arpa/inet.h>
@@ -242,16 +243,14 @@ Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuesti
     return table;
 }
 
-SocketReading::SocketReading(const host::Root& root, SocketQuestion asked) {
-    std::promise<Result<SocketTable>> promise;
-    table_ = promise.get_future();
+SocketReading::SocketReading(const host::Root& root, const SocketQuestion& asked) {
     const host::BlockedSignals blocked;
+    const auto read = [&root, asked, stop = stop_.get_token()] {
+        host::give_way();
+        return read_socket_table(root, asked, [&] { return stop.stop_requested(); });
+    };
     try {
-        thread_ = std::jthread([&root, asked = std::move(asked),
-                                promise = std::move(promise)](const std::stop_token& stop) mutable {
-            host::give_way();
-            promise.set_value(read_socket_table(root, asked, [&] { return stop.stop_requested(); }));
-        });
+        table_ = std::async(std::launch::async, read);
     } catch (const std::system_error& error) {
         std::promise<Result<SocketTable>> none;
         none.set_value(fail("no thread is to be had", {}, error.code().value()));
@@ -357,9 +356,7 @@ std::vector<std::uint16_t> ports_of(const SocketTable& table, const std::vector<
     std::vector<std::uint16_t> ports;
     for (const auto inode : inodes)
         if (const auto* socket = table.find(inode)) ports.push_back(socket->port);
-    std::ranges::sort(ports);
-    const auto rest = std::ranges::unique(ports);
-    ports.erase(rest.begin(), rest.end());
+    sort_unique(ports);
     return ports;
 }
 
@@ -387,9 +384,7 @@ std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, const st
     if (inodes.empty()) return ports;
     for (const auto& socket : read_namespace_listeners(root, process).value_or(std::vector<LocalSocket>{}))
         if (std::ranges::binary_search(inodes, socket.inode)) ports.push_back(socket.port);
-    std::ranges::sort(ports);
-    const auto rest = std::ranges::unique(ports);
-    ports.erase(rest.begin(), rest.end());
+    sort_unique(ports);
     return ports;
 }
 

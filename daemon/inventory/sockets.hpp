@@ -14,9 +14,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,13 +105,16 @@ struct SocketQuestion {
 class SocketReading {
   public:
     /// `root` must outlive it.
-    SocketReading(const host::Root& root, SocketQuestion asked);
+    SocketReading(const host::Root& root, const SocketQuestion& asked);
+    SocketReading(const SocketReading&) = delete;
+    SocketReading& operator=(const SocketReading&) = delete;
+    ~SocketReading() { stop_.request_stop(); }
     /// Waits for the table, but for no longer than `patience`. No value: it is not there yet. Once.
     [[nodiscard]] std::optional<Result<SocketTable>> take(std::chrono::microseconds patience);
 
   private:
-    std::future<Result<SocketTable>> table_;
-    std::jthread thread_;
+    std::stop_source stop_;
+    std::future<Result<SocketTable>> table_; ///< its end waits for the thread
 };
 
 /// Which sockets of this network namespace listen on the ports that matter: listed by a thread once a second

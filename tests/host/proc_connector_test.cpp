@@ -97,7 +97,6 @@ TEST_F(ProcConnectorLive, TellsAChildsWholeLife) {
         events, [=](const ProcEvent& e) { return e.kind == Kind::fork && e.tid == child; });
     ASSERT_NE(born, events.end());
     EXPECT_EQ(born->parent_pid, ::getpid());
-    EXPECT_GT(born->timestamp_ns, 0U);
 }
 
 TEST_F(ProcConnectorLive, WhatIsNotWantedDoesNotArrive) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
 #include "policy/reader.hpp"
+#include "support/plain_facts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machines.hpp"
 #include "planner/matcher.hpp"
+#include "support/plain_facts.hpp"
 
 namespace affinityd::planner {
 namespace {

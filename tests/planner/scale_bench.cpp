@@ -4,6 +4,7 @@
 // prints what it takes to match a task that no policy wants, and to place threads that belong together.
 #include "machines.hpp"
 #include "planner/plan.hpp"
+#include "support/plain_facts.hpp"
 #include "world.hpp"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "planner/check.hpp"
 #include "policy/set_check.hpp"
 #include "recorded.hpp"
+#include "support/plain_facts.hpp"
 #include "world.hpp"
 
 #include <algorithm>
