@@ -211,11 +211,4 @@ Result<std::vector<KernelThread>> KernelThreadScan::take() {
     return std::move(found_);
 }
 
-Result<std::vector<KernelThread>> find_kernel_threads(const host::Root& root,
-                                                      std::span<const KernelThread> known) {
-    KernelThreadScan scan(root, known);
-    scan.step([] { return false; });
-    return scan.take();
-}
-
 } // namespace affinityd::inventory

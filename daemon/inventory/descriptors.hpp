@@ -120,8 +120,4 @@ class KernelThreadScan {
     std::optional<Error> fault_;
 };
 
-/// The same in one go.
-[[nodiscard]] Result<std::vector<KernelThread>> find_kernel_threads(const host::Root& root,
-                                                                    std::span<const KernelThread> known = {});
-
 } // namespace affinityd::inventory

@@ -263,93 +263,74 @@ std::optional<Result<SocketTable>> SocketReading::take(std::chrono::microseconds
     return table_.get();
 }
 
-struct Listeners::State {
-    explicit State(const host::Root& its_root)
-        : root(its_root), news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-    void work(const std::stop_token& stop);
-
-    const host::Root& root;
-    const host::Fd news;
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    // Under the mutex:
-    PortRanges ports;
-    std::shared_ptr<const SocketTable> list; ///< null: none of these ports has come yet
-    std::optional<Error> fault;
-    std::jthread thread; ///< last, so that it ends before what it uses
-};
+Listeners::Listeners(const host::Root& root) : root_(root), news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 /// Others may open so many sockets that a list takes seconds: the pause is no shorter than that.
-void Listeners::State::work(const std::stop_token& stop) {
+void Listeners::work(const std::stop_token& stop) {
     using std::chrono::seconds;
     host::give_way();
-    std::unique_lock lock(mutex);
-    while (changed.wait(lock, stop, [this] { return !ports.empty(); }) && !stop.stop_requested()) {
-        const auto now = ports;
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, stop, [this] { return !ports_.empty(); }) && !stop.stop_requested()) {
+        const auto now = ports_;
         lock.unlock();
         const auto begun = thread_time();
-        auto found = read_socket_table(root, {Wanted::listeners, SocketTable::most_sockets, now},
+        auto found = read_socket_table(root_, {Wanted::listeners, SocketTable::most_sockets, now},
                                        [&] { return stop.stop_requested(); });
         const auto used = thread_time() - begun;
         lock.lock();
-        if (now != ports) continue;
+        if (now != ports_) continue;
         bool has_new = false;
         if (found) {
             const auto inode = &LocalSocket::inode;
-            has_new = list && !std::ranges::includes(list->sockets, found->sockets, {}, inode, inode);
-            list = std::make_shared<const SocketTable>(std::move(*found));
-            fault.reset();
+            has_new = list_ && !std::ranges::includes(list_->sockets, found->sockets, {}, inode, inode);
+            list_ = std::make_shared<const SocketTable>(std::move(*found));
+            fault_.reset();
         } else {
-            fault = found.error();
+            fault_ = found.error();
         }
-        changed.notify_all();
+        changed_.notify_all();
         const std::uint64_t one = 1;
-        if (has_new) std::ignore = ::write(news.get(), &one, sizeof one);
+        if (has_new) std::ignore = ::write(news_.get(), &one, sizeof one);
         const auto pause = std::max<std::chrono::nanoseconds>(used, has_new ? seconds(5) : seconds(1));
-        changed.wait_for(lock, stop, pause, [&] { return now != ports; });
+        changed_.wait_for(lock, stop, pause, [&] { return now != ports_; });
     }
 }
 
-Listeners::Listeners(const host::Root& root) : state_(std::make_unique<State>(root)) {}
-Listeners::~Listeners() = default;
-
 void Listeners::want(PortRanges ports) {
-    const std::lock_guard lock(state_->mutex);
-    if (ports == state_->ports) return;
-    state_->ports = std::move(ports);
-    state_->list.reset();
-    state_->changed.notify_all();
-    if (state_->thread.joinable()) return;
+    const std::lock_guard lock(mutex_);
+    if (ports == ports_) return;
+    ports_ = std::move(ports);
+    list_.reset();
+    changed_.notify_all();
+    if (thread_.joinable()) return;
     const host::BlockedSignals blocked;
     try {
-        state_->thread =
-            std::jthread([state = state_.get()](const std::stop_token& stop) { state->work(stop); });
+        thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
     } catch (const std::system_error& error) {
-        state_->fault = fail("no thread is to be had", {}, error.code().value()).error();
+        fault_ = fail("no thread is to be had", {}, error.code().value()).error();
     }
 }
 
 std::shared_ptr<const SocketTable> Listeners::list() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->ports.empty() ? std::make_shared<const SocketTable>() : state_->list;
+    const std::lock_guard lock(mutex_);
+    return ports_.empty() ? std::make_shared<const SocketTable>() : list_;
 }
 
 bool Listeners::is_awaited(std::chrono::microseconds patience) {
-    std::unique_lock lock(state_->mutex);
-    const auto is_there = [this] { return state_->list || state_->fault || state_->ports.empty(); };
-    return !state_->changed.wait_for(lock, patience, is_there);
+    std::unique_lock lock(mutex_);
+    return !changed_.wait_for(lock, patience, [this] { return list_ || fault_ || ports_.empty(); });
 }
 
-int Listeners::fd() const { return state_->news.get(); }
+int Listeners::fd() const { return news_.get(); }
 
 void Listeners::take_news() {
     std::uint64_t count = 0;
-    std::ignore = ::read(state_->news.get(), &count, sizeof count);
+    std::ignore = ::read(news_.get(), &count, sizeof count);
 }
 
 std::optional<Error> Listeners::fault() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->fault;
+    const std::lock_guard lock(mutex_);
+    return fault_;
 }
 
 std::vector<std::uint16_t> ports_of(const SocketTable& table, const std::vector<std::uint64_t>& inodes) {

@@ -2,21 +2,25 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/fd.hpp"
 #include "host/root.hpp"
 #include "inventory/ip_address.hpp"
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -125,7 +129,6 @@ class Listeners {
     explicit Listeners(const host::Root& root);
     Listeners(const Listeners&) = delete;
     Listeners& operator=(const Listeners&) = delete;
-    ~Listeners();
 
     /// The ports that matter from now on. If they are others than before, the list counts no more.
     void want(PortRanges ports);
@@ -139,8 +142,17 @@ class Listeners {
     [[nodiscard]] std::optional<Error> fault() const;
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    void work(const std::stop_token& stop);
+
+    const host::Root& root_;
+    const host::Fd news_;
+    mutable std::mutex mutex_;
+    std::condition_variable_any changed_;
+    // Under the mutex:
+    PortRanges ports_;
+    std::shared_ptr<const SocketTable> list_; ///< null: none of these ports has come yet
+    std::optional<Error> fault_;
+    std::jthread thread_; ///< last, so that it ends before what it uses
 };
 
 /// The ports of these sockets, ascending, each once.

@@ -4,12 +4,23 @@
 #include "inventory/task.hpp"
 #include "recorded.hpp"
 
+#include <span>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace affinityd::inventory {
 namespace {
 
 using namespace test;
+
+/// In one go.
+Result<std::vector<KernelThread>> find_kernel_threads(const host::Root& root,
+                                                      std::span<const KernelThread> known = {}) {
+    KernelThreadScan scan(root, known);
+    scan.step([] { return false; });
+    return scan.take();
+}
 
 class KernelThreads : public testing::Test {
   protected:
