@@ -4,10 +4,6 @@
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
 #include "base/text.hpp"
-#include "events/cgroup_watch.hpp"
-#include "events/measurement.hpp"
-#include "events/process_events.hpp"
-#include "events/watches.hpp"
 
 #include <csignal>
 
@@ -28,85 +24,14 @@ constexpr std::chrono::milliseconds later{2000};         ///< what any user can 
 /// A foreign mask of an interrupt stays for less than five seconds.
 constexpr std::chrono::seconds between_glances{3};
 
-/// What watches the machine: all of it ends before the daemon puts things back.
-struct Watches {
-    std::unique_ptr<ProcessEvents> processes;
-    std::unique_ptr<HardwareWatch> hardware;
-    std::unique_ptr<FolderWatch> folders;
-    std::unique_ptr<CgroupWatch> cgroups;
-    std::size_t watched_cpusets = 0;
-};
+} // namespace
 
-class EventLoop final : public Loop {
-  public:
-    EventLoop(app::Daemon& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
-        : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
-          measuring_(event_.get(), manager.in_force().settings,
-                     [this](const auto& run) { return manager_.measured(run); }) {}
+Loop::Loop(app::Daemon& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
+    : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
+      measuring_(event_.get(), manager.in_force().settings,
+                 [this](const auto& run) { return manager_.measured(run); }) {}
 
-    [[nodiscard]] sd_event* event() const override { return event_.get(); }
-    Result<void> subscribe() override;
-    void measure(app::Answer answer, app::Until until) override;
-    int run() override;
-
-  private:
-    Result<void> add_signals();
-    Result<void> add_table();
-    void watch_groups();
-    void slice();
-    void all_done();
-    void begin_pass(bool is_regular);
-    void begin_regular_pass();
-    void want_pass(std::chrono::milliseconds delay);
-    void glance_at_interrupts();
-    void take_listeners();
-    void follow_steering() { steering_look_.arm_at(manager_.steering().next_look()); }
-    void take_names();
-    void take_arguments();
-    void stop();
-    void leave_when_quiet();
-    void reload(const char* why, app::ReloadReason reason);
-    void follow_links();
-    [[nodiscard]] std::string status_line() const;
-
-    static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
-    static int on_term(sd_event_source*, const signalfd_siginfo*, void* userdata);
-    static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
-    void handled();
-
-    app::Daemon& manager_;
-    app::Log& log_;
-    LoopHandle event_;
-    std::function<bool()> is_restarted_;
-    MeasureSchedule measuring_;
-    Watches watches_;
-    std::chrono::seconds interval_ = manager_.in_force().settings.reconcile_interval;
-
-    // The table of timers and descriptors: what each does.
-    Timer regular_{[this] { begin_regular_pass(); }};
-    Timer asked_{[this] { begin_pass(false); }};
-    Timer glance_{[this] { glance_at_interrupts(); }};
-    Timer steering_look_{[this] {
-        manager_.steering().look();
-        follow_steering();
-    }};
-    Timer quiet_{[this] { leave_when_quiet(); }};
-    Descriptor listed_{[this] { take_listeners(); }};
-    Descriptor steered_{[this] {
-        manager_.steering().take_events();
-        follow_steering();
-    }};
-    Descriptor irqbalance_{[this] { manager_.hear_irqbalance(); }};
-    Descriptor names_{[this] { take_names(); }};
-    Descriptor arguments_{[this] { take_arguments(); }};
-    Deferred slice_{[this] { slice(); }};
-    bool has_passed_ =
-        false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
-    bool is_ready_ = false;
-    bool is_stopping_ = false;
-};
-
-Result<void> EventLoop::subscribe() {
+Result<void> Loop::subscribe() {
     if (auto done = add_signals(); !done) return done;
     if (auto done = add_table(); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
@@ -136,7 +61,7 @@ Result<void> EventLoop::subscribe() {
     return {};
 }
 
-Result<void> EventLoop::add_signals() {
+Result<void> Loop::add_signals() {
     block_signals();
     int status = sd_event_add_signal(event_.get(), nullptr, SIGTERM, on_term, this);
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, on_term, this);
@@ -145,7 +70,7 @@ Result<void> EventLoop::add_signals() {
     return {};
 }
 
-Result<void> EventLoop::add_table() {
+Result<void> Loop::add_table() {
     auto* event = event_.get();
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
     for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &quiet_})
@@ -161,7 +86,7 @@ Result<void> EventLoop::add_table() {
     return done;
 }
 
-void EventLoop::watch_groups() {
+void Loop::watch_groups() {
     auto& tasks = manager_.tasks();
     const auto& root = tasks.sources().root();
     const CgroupWatch::Listeners listeners{[this] {
@@ -183,12 +108,12 @@ void EventLoop::watch_groups() {
     }
 }
 
-void EventLoop::measure(app::Answer answer, app::Until until) {
+void Loop::measure(app::Answer answer, app::Until until) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
     measuring_.measure(std::move(answer), until);
 }
 
-int EventLoop::run() {
+int Loop::run() {
     int status = 0;
     while (status >= 0 && sd_event_get_state(event_.get()) != SD_EVENT_FINISHED) {
         status = sd_event_prepare(event_.get());
@@ -202,7 +127,7 @@ int EventLoop::run() {
     return status < 0 || code < 0 ? 1 : code;
 }
 
-std::string EventLoop::status_line() const {
+std::string Loop::status_line() const {
     const auto& tasks = manager_.tasks().table();
     const auto fault = app::summary_of(manager_.in_force().load);
     return fmt::format("{}{}, {} with {}, {} under policy", fault.empty() ? fault : fault + "; ",
@@ -213,7 +138,7 @@ std::string EventLoop::status_line() const {
 }
 
 /// Long work has slices at idle priority, so that no event waits behind more than one of them.
-void EventLoop::slice() {
+void Loop::slice() {
     const auto started = steady_clock::now();
     auto next_look = started + shortest_slice;
     const auto is_over = [&] {
@@ -229,23 +154,23 @@ void EventLoop::slice() {
         slice_.arm();
 }
 
-void EventLoop::want_pass(std::chrono::milliseconds delay) {
+void Loop::want_pass(std::chrono::milliseconds delay) {
     if (!is_stopping_ && asked_.due() > steady_clock::now() + delay) asked_.arm(delay);
 }
 
-void EventLoop::begin_regular_pass() {
+void Loop::begin_regular_pass() {
     regular_.arm(interval_);
     begin_pass(true);
 }
 
 /// A regular pass reads the hardware again.
-void EventLoop::begin_pass(bool is_regular) {
+void Loop::begin_pass(bool is_regular) {
     follow_links();
     manager_.begin_pass(is_regular);
 }
 
 /// The kernel tells nothing of a write to the mask of an interrupt.
-void EventLoop::glance_at_interrupts() {
+void Loop::glance_at_interrupts() {
     if (!manager_.queues().guards_interrupts()) return;
     glance_.arm(between_glances);
     if (manager_.work().is_urgent_full()) return;
@@ -253,13 +178,13 @@ void EventLoop::glance_at_interrupts() {
 }
 
 /// A process listens that did not: a pass finds it.
-void EventLoop::take_listeners() {
+void Loop::take_listeners() {
     manager_.tasks().sources().listeners()->take_news();
     want_pass(soon);
 }
 
 /// No work is left for slices: the pass has ended, among other things.
-void EventLoop::all_done() {
+void Loop::all_done() {
     if (is_stopping_) return;
     has_passed_ = true;
     watches_.processes->follow();
@@ -276,7 +201,7 @@ void EventLoop::all_done() {
     sd_notify(0, ("STATUS=" + status_line()).c_str());
 }
 
-void EventLoop::stop() {
+void Loop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
     for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_})
@@ -295,7 +220,7 @@ void EventLoop::stop() {
         manager_.begin_stop(leave);
 }
 
-void EventLoop::leave_when_quiet() {
+void Loop::leave_when_quiet() {
     constexpr std::chrono::milliseconds pause{20};
     if (manager_.is_quiet())
         sd_event_exit(event_.get(), 0);
@@ -303,7 +228,7 @@ void EventLoop::leave_when_quiet() {
         quiet_.arm(pause);
 }
 
-void EventLoop::reload(const char* why, app::ReloadReason reason) {
+void Loop::reload(const char* why, app::ReloadReason reason) {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
                static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(
                                           steady_clock::now().time_since_epoch())
@@ -314,29 +239,29 @@ void EventLoop::reload(const char* why, app::ReloadReason reason) {
 }
 
 /// Links to policies that lead elsewhere by now, which no folder's events tell of.
-void EventLoop::follow_links() {
+void Loop::follow_links() {
     if (is_stopping_ || !manager_.policies_changed()) return;
     if (watches_.folders) watches_.folders->watch_all();
     reload("a policy file leads elsewhere, or has changed", app::ReloadReason::saved);
 }
 
-int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
+int Loop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
     self(userdata).stop();
     return 0;
 }
 
-int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
+int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
     if (!self(userdata).is_stopping_) self(userdata).reload("SIGHUP", app::ReloadReason::asked);
     return 0;
 }
 
 /// Users have names now that were numbers when their processes were matched.
-void EventLoop::take_names() {
+void Loop::take_names() {
     if (manager_.tasks().sources().name_service()->take_answers()) want_pass(soon);
 }
 
 /// Of processes that did not answer in time: at most a few at once.
-void EventLoop::take_arguments() {
+void Loop::take_arguments() {
     auto& tasks = manager_.tasks();
     const auto late = tasks.sources().command_lines()->take_late();
     if (is_stopping_) return;
@@ -346,7 +271,7 @@ void EventLoop::take_arguments() {
 }
 
 /// After whatever else was handled: processes under policy may live in other cpusets than before.
-void EventLoop::handled() {
+void Loop::handled() {
     if (is_stopping_) return;
     watches_.processes->wait_for_due();
     const auto& sources = manager_.tasks().sources();
@@ -355,8 +280,6 @@ void EventLoop::handled() {
     watches_.watched_cpusets = sources.cpusets();
     if (watches_.cgroups) watches_.cgroups->follow(sources.cpuset_paths());
 }
-
-} // namespace
 
 void Loop::block_signals() {
     sigset_t handled;
@@ -376,7 +299,7 @@ Result<std::unique_ptr<Loop>> Loop::create(app::Daemon& manager, app::Log& log,
     sd_event* raw = nullptr;
     const int status = sd_event_new(&raw);
     if (status < 0) return fail("cannot make an event loop", {}, -status);
-    return std::make_unique<EventLoop>(manager, log, LoopHandle(raw), std::move(is_restarted));
+    return std::make_unique<Loop>(manager, log, LoopHandle(raw), std::move(is_restarted));
 }
 
 } // namespace affinityd::events
