@@ -14,6 +14,7 @@ LIBRARIES = {
     "yaml-cpp/": ["policy/tree.cpp"],
     "re2/": ["policy/pattern.cpp"],
     "sqlite3.h": ["state/*"],
+    "libproc2/": ["inventory/*"],
     "netlink/": ["host/*", "netdev/*", "inventory/*", "affinity-ttcp/*"],
     "systemd/sd-event.h": ["host/sd_handles.hpp", "events/*", "control/*"],
     "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "enforcer/*", "events/*", "affinityctl/*"],
@@ -28,13 +29,13 @@ SOCKETS = ["<sys/socket.h>", "<sys/un.h>", "<netinet/*", "<netlink/*"]
 LOGGING = ["<spdlog/*", "<iostream>", "<print>", "<syslog.h>"]
 CLOCKS = [r"\b(?:steady|system|high_resolution)_clock\b", r"\bclock_gettime\b", r"\bgettimeofday\b", r"\btime\(nullptr\)"]
 SETTERS = [r"\bsched_setaffinity\b", r"\bset_mempolicy\b", r"\bmigrate_pages\b"]
-LIBRARY_HEADERS = ["<*.hpp>", "<netlink/*", "<systemd/*", "<sqlite3.h>", "<fmt/*", "<spdlog/*", "<re2/*", "<yaml-cpp/*"]
+LIBRARY_HEADERS = ["<*.hpp>", "<netlink/*", "<systemd/*", "<sqlite3.h>", "<fmt/*", "<spdlog/*", "<re2/*", "<libproc2/*", "<yaml-cpp/*"]
 
 # Patterns of files -> (what they must not know, headers, names and literals as regular expressions).
 MUST_NOT_KNOW = [
     ("daemon/base/*", "kernel headers", ["<linux/*", "<sys/s*", "<sys/mman.h>", "<sys/ioctl.h>", "<sched.h>", "<fcntl.h>", "<dirent.h>"], []),
     ("daemon/base/*", "libraries", LIBRARY_HEADERS, []),
-    ("daemon/host/*", "what a policy, a NIC or a process means", ["<yaml-cpp/*", "<netlink/route/*"],
+    ("daemon/host/*", "what a policy, a NIC or a process means", ["<yaml-cpp/*", "<netlink/route/*", "<libproc2/*"],
      [r'"policies', r'"class/net', r"\bPolicy\b", r"\bNic\b"]),
     ("daemon/policy/*", "the clock", ["<ctime>", "<time.h>"], CLOCKS),
     ("daemon/policy/*", "the bus", ["<systemd/*"], []),
