@@ -110,6 +110,8 @@ class SocketReading {
   public:
     /// `root` must outlive it.
     SocketReading(const host::Root& root, const SocketQuestion& asked);
+    SocketReading(SocketReading&&) = default;
+    SocketReading& operator=(SocketReading&&) = delete;
     SocketReading(const SocketReading&) = delete;
     SocketReading& operator=(const SocketReading&) = delete;
     ~SocketReading() { stop_.request_stop(); }
