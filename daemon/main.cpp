@@ -39,7 +39,7 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 }
 
 /// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
-/// programs do without it. Where nothing is changed, nobody need ask for it.
+/// programs do without it. Where nothing is changed, no program need ask for it.
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
                                                  app::Daemon& daemon, app::Log& log) {
     if (settings.dry_run) return nullptr;

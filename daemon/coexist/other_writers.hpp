@@ -66,7 +66,7 @@ class OtherWriters {
 
     /// As of the last pass, with irqbalance's present note.
     [[nodiscard]] std::vector<OtherWriter> list() const;
-    /// What is to be told since the last call, oldest first. A writer is told once for each text of it.
+    /// News since the last call, oldest first. A writer is told once for each text of it.
     [[nodiscard]] std::vector<Notice> take_notices();
 
   private:

@@ -86,7 +86,7 @@ int Polkit::on_watched(sd_bus_message*, void*, sd_bus_error*) { return 0; }
 int Polkit::on_caller_gone(sd_bus_message*, void* userdata, sd_bus_error*) {
     auto& question = *static_cast<Question*>(userdata);
     cancel(question);
-    question.asker.open_.erase(question.self); // the reply this sends is for nobody
+    question.asker.open_.erase(question.self); // no caller reads the reply that this sends
     return 0;
 }
 

@@ -24,7 +24,7 @@ namespace affinityd::control {
 /// may read what concerns the machine and what changes something asks polkit (org.affinityd.manage).
 class Server {
   public:
-    /// What is not a command of the manager.
+    /// The parts that are no commands of the manager.
     struct Hooks {
         CommandRunner::Measure measure;
         /// One sentence for the log, when the daemon joins or leaves the system bus.

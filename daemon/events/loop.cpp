@@ -260,7 +260,7 @@ void Loop::take_names() {
     if (manager_.tasks().sources().name_service()->take_answers()) want_pass(soon);
 }
 
-/// Of processes that did not answer in time: at most a few at once.
+/// Processes that did not answer in time have answered: at most a few at once.
 void Loop::take_arguments() {
     auto& tasks = manager_.tasks();
     const auto late = tasks.sources().command_lines()->take_late();
@@ -290,7 +290,7 @@ void Loop::block_signals() {
     // A reader of our output that ends, or a limit on files, is an error of that write, and no end of ours.
     ::signal(SIGPIPE, SIG_IGN);
     ::signal(SIGXFSZ, SIG_IGN);
-    // Who started us may ignore it, and then nobody could wait for our children.
+    // Our parent may ignore it, and then we could not wait for our children.
     ::signal(SIGCHLD, SIG_DFL);
 }
 

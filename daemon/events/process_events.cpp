@@ -203,7 +203,7 @@ void ProcessEvents::mute() {
 
 void ProcessEvents::wait_for_due() {
     mute();
-    // What waits in memory has its turn, after other work; a timer that has expired would always come first.
+    // Events in memory have their turn, after other work; a timer that has expired would always come first.
     if (!rest_.is_armed()) pause_.arm_at(queue().next_due());
 }
 

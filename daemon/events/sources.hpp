@@ -115,7 +115,7 @@ class Subscription {
     void pause();
     void resume();
 
-    /// Of its messages, until it is opened again.
+    /// The priority of its messages, until it is opened again.
     void set_priority(std::int64_t priority) const {
         if (readable_) sd_event_source_set_priority(readable_.get(), priority);
     }

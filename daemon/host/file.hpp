@@ -38,7 +38,7 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 /// if another process holds it.
 [[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
 
-/// Makes sure that nobody but root (and this process's own user) can have put there, or can change, what is
+/// Makes sure that only root (and this process's own user) can have put there, or can change, the object
 /// at `path`: a file, or a folder with what is in it. That holds if it, every folder on the way to it, and
 /// every symbolic link on the way belongs to root or to this process's user, and none can be written to by
 /// its group or by others. A folder on the way may be writable by all if it is sticky, as /tmp is: there one

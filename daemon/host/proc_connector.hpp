@@ -52,7 +52,7 @@ struct ProcAck {
 
 /// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). What is not wanted is
 /// dropped in the kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere,
-/// so that it wakes nobody. Needs CAP_NET_ADMIN and the initial pid and user namespace;
+/// so that it wakes no process. Needs CAP_NET_ADMIN and the initial pid and user namespace;
 /// Documentation/driver-api/connector.rst.
 class ProcConnector {
   public:

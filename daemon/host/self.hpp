@@ -11,7 +11,7 @@ namespace affinityd::host {
 /// Folder of the running program, with a '/' at its end; "" if the kernel does not tell.
 [[nodiscard]] std::string program_folder();
 
-/// Root becomes the user nobody (65534) without groups; anybody gives up all capabilities (capabilities(7)),
+/// Root becomes the user nobody (65534) without groups; all users give up all capabilities (capabilities(7)),
 /// and the way to new privileges (PR_SET_NO_NEW_PRIVS, prctl(2)). False: this process still is what it was,
 /// at least in part, and must not go on.
 [[nodiscard]] bool drop_privileges();

@@ -34,7 +34,7 @@ struct File {
     unsigned uid = ~0U;
 
     [[nodiscard]] bool is(const File& other) const { return device == other.device && inode == other.inode; }
-    /// Nobody but root can have written it.
+    /// Only root can have written it.
     [[nodiscard]] bool is_roots() const { return uid == 0 && (mode & (S_IWGRP | S_IWOTH)) == 0; }
 };
 
@@ -53,7 +53,7 @@ std::optional<File> look(int folder, const char* name, int flags) {
 }
 
 /// The files of this machine by path, as its first process sees them: the daemon itself may live in a mount
-/// namespace of its own. Paths are chosen by strangers: no look-up waits for anybody.
+/// namespace of its own. Paths are chosen by strangers: no look-up waits.
 class Files {
   public:
     explicit Files(const host::Root& root) {
@@ -225,7 +225,7 @@ FactSources::listen_ports(const std::string& process, const std::vector<std::uin
     }
     if (!table_) table_ = read_socket_table(*root_, {.wanted = Wanted::listeners}).value_or(SocketTable{});
     auto ports = ports_of(*table_, inodes);
-    if (!root_->is_live()) { // nobody forges anything in a recording
+    if (!root_->is_live()) { // a recording forges nothing
         std::ranges::copy(foreign_listen_ports(*root_, process, inodes), std::back_inserter(ports));
         sort_unique(ports);
     }

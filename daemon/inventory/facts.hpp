@@ -60,7 +60,7 @@ class FactSources {
     /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }
     /// The threads that read arguments: when the descriptor is readable, some have come late. nullptr: no
-    /// thread reads; whoever asks may wait.
+    /// thread reads; a caller may wait.
     [[nodiscard]] CommandLines* command_lines() { return command_lines_.get(); }
 
     /// The thread that lists who listens, which has to be told which ports matter. nullptr: no thread does.

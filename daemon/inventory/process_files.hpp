@@ -115,7 +115,7 @@ using StatBuffer = std::array<char, 2048>; ///< a line has at most 64 bytes of n
 /// a process with more than 1024 threads the first of these are looked at. Takes a millisecond at most.
 [[nodiscard]] std::optional<int> thread_by_own_number(const host::Root& root, int pid, int own);
 
-/// What the scheduler has counted of one thread since its birth.
+/// The counts of the scheduler for one thread since its birth.
 struct RunRecord {
     std::uint64_t start_time = 0; ///< clock ticks since boot: tells a later thread of the same number apart
     int cpu = 0;                  ///< where it runs or ran last: field 39 of proc_pid_stat(5)

@@ -26,7 +26,7 @@ struct Thread {
     [[nodiscard]] bool is_immovable() const { return (flags & pf_no_setaffinity) != 0; }
 };
 
-/// What a process is: everything a selector may ask. Cheap facts are filled at once; expensive ones on the
+/// Everything that a selector may ask of a process. Cheap facts are filled at once; expensive ones on the
 /// first request, so that a matcher that never asks never reads. A process that has gone answers with empty
 /// values.
 class ProcessFacts {

@@ -137,7 +137,7 @@ void NameService::State::work() {
     }
 }
 
-/// False: the kernel gives no thread now, as when somebody has forked until no process id is left.
+/// False: the kernel gives no thread now, as when a user has forked until no process id is left.
 bool NameService::start(const std::shared_ptr<State>& state) {
     const host::BlockedSignals blocked;
     try {
