@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/plain_facts.hpp"
 #include "planner/check.hpp"
 #include "policy/reader.hpp"
-#include "support/plain_facts.hpp"
 
 #include <gtest/gtest.h>
 

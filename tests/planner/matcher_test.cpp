@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/plain_facts.hpp"
 #include "machines.hpp"
 #include "planner/matcher.hpp"
-#include "support/plain_facts.hpp"
 
 namespace affinityd::planner {
 namespace {

@@ -2,9 +2,9 @@
 // Planning at size: 1,000 policies, 2,048 CPUs, 1,000 queues, and 1,000 to 100,000 tasks. Prints nanoseconds
 // and bytes per task, and the ratio of the largest to the smallest run, which is what has to stay flat. Also
 // prints what it takes to match a task that no policy wants, and to place threads that belong together.
+#include "../support/plain_facts.hpp"
 #include "machines.hpp"
 #include "planner/plan.hpp"
-#include "support/plain_facts.hpp"
 #include "world.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
+#include "../support/plain_facts.hpp"
 #include "machine/machine.hpp"
 #include "planner/check.hpp"
 #include "policy/set_check.hpp"
 #include "recorded.hpp"
-#include "support/plain_facts.hpp"
 #include "world.hpp"
 
 #include <algorithm>
