@@ -46,6 +46,7 @@ def measure(options):
                     daemon.write("web", policy(self.name("pong"), affinity="none"))
                 else:
                     daemon.write("web", policy(self.name("pong"), affinity="full", nics=[nic], cpus="0", bind="cpu", steer="none" if mode == "counts" else "accept"))
+                daemon.ctl("reload")
                 daemon.passes(2)
                 if mode == "steers":
                     wait_for(lambda: listeners() == 2, lambda: f"both listeners are steered: {daemon.policy('web')}")
