@@ -491,9 +491,7 @@ class Daemon::Inquiry : public Job {
 class Daemon::StatusJob final : public Inquiry {
   public:
     StatusJob(Daemon& daemon, OwnedAnswer answer)
-        : Inquiry(daemon, std::move(answer)),
-          tasks_({daemon.shared_.root, daemon.shared_.current, daemon.shared_.executor,
-                  daemon.followers_.memory(), daemon.joins_, daemon.shared_.acts()}) {}
+        : Inquiry(daemon, std::move(answer)), tasks_(daemon.shared_, daemon.tasks_) {}
 
   private:
     /// The process that is told of now.

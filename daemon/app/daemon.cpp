@@ -36,39 +36,20 @@ std::string refusal_of(const Error& error) {
     return fmt::format("reload failed: {}{}the running set stays", trimmed, is_one_line ? "; " : "\n");
 }
 
-state::FormerSlots former_slots(const Shared& shared) {
-    return state::FormerSlots(shared.acts() ? shared.settings.runtime_dir + "/slots" : "");
+FormerSlots former_slots(const Shared& shared) {
+    return FormerSlots(shared.acts() ? shared.settings.runtime_dir + "/slots" : "");
 }
 
 } // namespace
 
 Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
-      loading_(shared_.settings, shared_.acts(), shared_.log), answers_(shared_), changes_(shared_.executor),
-      undo_(shared_.root, shared_.executor, shared_.acts(), shared_.log),
-      joins_({shared_.root, shared_.current, tasks_, shared_.releases}),
+      loading_(shared_.settings, shared_.acts(), shared_.log), answers_(shared_), undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
       units_(shared_, unit_properties, answers_),
-      followers_({shared_.current, units_, steering_, shared_.enforcer, shared_.log,
-                  [this](const auto& process) {
-                      // A pass tells it which interrupts are under policy.
-                      if (!process.is_kernel() && writers_.is_new(process.id().tid, process.comm()) &&
-                          queues_.guards_interrupts())
-                          shared_.want_pass();
-                  },
-                  [this](const auto& process) {
-                      shared_.current->saw(process.policy);
-                      if (shared_.current->awaits_claim(process.policy)) shared_.want_pass();
-                  },
-                  [this] {
-                      if (shared_.current->needs_nic_usage()) shared_.want_pass();
-                  },
-                  [this] { work().want(Work::Urgency::later); },
-                  [this] { work().want(Work::Urgency::now); }}),
-      tasks_({shared_.root, shared_.current, shared_.executor, shared_.log, shared_.releases, followers_},
-             ThreadPlacer(shared_.current, shared_.executor, changes_, undo_, joins_, shared_.releases,
-                          answers_.placed(), shared_.log, former_slots(shared_)),
-             Reaper(shared_.enforcer, shared_.executor, shared_.log)),
+      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed(), former_slots(shared_)),
+             {units_, steering_, writers_, bookkeeping_}),
+      joins_(shared_, tasks_),
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
@@ -239,8 +220,7 @@ void Daemon::release(const std::string& what, Answer answer, Until until) {
     auto held = std::make_shared<Answer>(std::move(answer));
     if (until == Until::begun) (*held)(status::message_text("the release has begun"));
     work().add(std::make_unique<Restorer>(
-        Restorer::Parts{shared_.executor, tasks_.sources(), shared_.log}, shared_.current.placements().online,
-        choose,
+        shared_, tasks_.sources(), shared_.current.placements().online, choose,
         [this, held, until](status::Changes changes) {
             begin_pass(false);
             changes.if_none = "there was nothing to put back";
@@ -252,7 +232,7 @@ void Daemon::release(const std::string& what, Answer answer, Until until) {
 void Daemon::end_duties(const char* why) {
     is_stopping_ = true;
     answers_.give_up(why);
-    changes_.stop();
+    shared_.executor.begin_stop();
     tasks_.begin_stop();
     undo_.begin_stop();
     joins_.begin_stop();
@@ -287,17 +267,17 @@ void Daemon::begin_stop(std::function<void()> done) {
             return shared_.current->keeps_on_stop(entry.record->policy) ? Restorer::Choice::keep
                                                                         : Restorer::Choice::restore;
         };
-        return std::make_unique<Restorer>(Restorer::Parts{shared_.executor, tasks_.sources(), shared_.log},
-                                          online, choose, [this](const status::Changes& changes) {
+        return std::make_unique<Restorer>(shared_, tasks_.sources(), online, choose,
+                                          [this](const status::Changes& changes) {
                                               const auto count = to_string(changes.put_back());
                                               shared_.log.info(count.empty() ? "nothing had to be put back"
                                                                              : count + " put back as before");
                                           });
     });
     stop->then_do([this, online] {
-        return std::make_unique<OrphanRestorer>(
-            OrphanRestorer::Parts{shared_.root, shared_.executor, undo_, shared_.log}, online,
-            [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
+        return std::make_unique<OrphanRestorer>(shared_, undo_, online, [this](const std::string& policy) {
+            return shared_.current->keeps_on_stop(policy);
+        });
     });
     // Last, as it may wait: it looks at processes, and writes to a disk.
     stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });

@@ -37,7 +37,7 @@ class Daemon final : public Commands {
     void begin_pass(bool machine_changed);
     /// CPUs or cpusets have changed, and with them masks on their own: the next pass takes that for the
     /// kernel's doing.
-    void expect_changes() { changes_.expect(); }
+    void expect_changes() { shared_.executor.expect_changes(true); }
     /// An interface has changed: its queues are put right at once, before any task is looked at. "": which
     /// one is not known.
     void link_changed(const std::string& nic);
@@ -105,13 +105,11 @@ class Daemon final : public Commands {
     ReadSettings reread_settings_;
     Loading loading_;
     PassAnswers answers_;
-    KernelChanges changes_;
     Undo undo_;
-    Joins joins_;
     coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
     Units units_;
-    Followers followers_;
     Tasks tasks_;
+    Joins joins_;
     Bookkeeping bookkeeping_;
     Queues queues_;
     Steering steering_;

@@ -29,30 +29,25 @@ struct Joins::Asking {
     std::size_t policy = 0; ///< index into the world's set
 };
 
-const planner::Joined* Joins::find(const TaskId& thread) const {
-    const auto found = threads_.find(thread);
-    return found == threads_.end() ? nullptr : &found->second.joined;
-}
-
 bool Joins::may_ask(uid_t user) {
-    const auto person = parts_.tasks.sources().person(user);
-    return !parts_.tasks.events().budget().is_spent(person, Budget::Clock::now());
+    const auto person = tasks_.sources().person(user);
+    return !tasks_.events().budget().is_spent(person, Budget::Clock::now());
 }
 
 void Joins::charge(uid_t user, std::chrono::nanoseconds time) {
-    const auto person = parts_.tasks.sources().person(user);
-    parts_.tasks.events().budget().charge(person, time, Budget::Clock::now());
+    const auto person = tasks_.sources().person(user);
+    tasks_.events().budget().charge(person, time, Budget::Clock::now());
 }
 
 JoinAnswer Joins::ask(const JoinRequest& request) {
-    if (is_stopping_ || !parts_.current.world) return {.outcome = JoinOutcome::no_daemon};
+    if (is_stopping_ || !current_.world) return {.outcome = JoinOutcome::no_daemon};
     Asking asking{request};
     JoinAnswer answer{.outcome = find_asker(asking)};
     if (answer.outcome != JoinOutcome::done) return answer;
-    answer.policy = parts_.current->policy(asking.policy).name;
+    answer.policy = current_->policy(asking.policy).name;
     answer.outcome = carry_out(asking);
     const auto* joined = find(asking.thread.id);
-    if (!planner::is_in_force(parts_.current->policy(asking.policy), joined)) return answer;
+    if (!planner::is_in_force(current_->policy(asking.policy), joined)) return answer;
     answer.slot = joined->slot;
     answer.serves = joined->serves;
     return answer;
@@ -66,10 +61,10 @@ JoinOutcome Joins::find_asker(Asking& asking) {
     if (request.own_pid != request.pid) {
         tid = request.tid == request.own_pid
                   ? request.pid
-                  : inventory::thread_by_own_number(parts_.root, request.pid, request.tid).value_or(0);
+                  : inventory::thread_by_own_number(shared_.root, request.pid, request.tid).value_or(0);
     }
     if (tid <= 0) return JoinOutcome::not_yours;
-    auto thread = inventory::read_thread(parts_.root, request.pid, tid);
+    auto thread = inventory::read_thread(shared_.root, request.pid, tid);
     if (!thread || !*thread) return JoinOutcome::not_yours;
     asking.thread = std::move(**thread);
     const auto* process = find_process(asking);
@@ -83,32 +78,32 @@ JoinOutcome Joins::find_asker(Asking& asking) {
 
 /// Some policy would want it, if it, or the policy, had not been let go by hand.
 bool Joins::is_released(int pid) const {
-    if (parts_.releases.empty()) return false;
-    const auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
+    if (shared_.releases.empty()) return false;
+    const auto scan = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
     if (!scan || !*scan) return false;
-    const auto& world = *parts_.current.world;
-    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), world.policies());
+    const auto& world = *current_.world;
+    const ProcessLineage lineage(shared_.root, tasks_.table(), world.policies());
     return world.matcher().match((*scan)->facts(), lineage).has_value();
 }
 
 /// Null: no policy wants it.
 KnownProcess* Joins::find_process(Asking& asking) {
-    auto& table = parts_.tasks.table();
+    auto& table = tasks_.table();
     const int pid = asking.request.pid;
     const auto is_that = [&](const KnownProcess* known) {
         return known != nullptr &&
                (asking.thread.id.tid == pid ? known->id == asking.thread.id
-                                            : inventory::lives_on(parts_.root, known->id));
+                                            : inventory::lives_on(shared_.root, known->id));
     };
     if (auto* known = table.find(pid); is_that(known)) return known;
     // It may have been executed a moment ago, and the event not been looked at yet.
-    parts_.tasks.process_changed(pid);
+    tasks_.process_changed(pid);
     auto* known = table.find(pid);
     return is_that(known) ? known : nullptr;
 }
 
 JoinOutcome Joins::carry_out(Asking& asking) {
-    const auto& policy = parts_.current->policy(asking.policy);
+    const auto& policy = current_->policy(asking.policy);
     switch (asking.request.wish) {
     case Wish::where:
         return JoinOutcome::done;
@@ -122,32 +117,35 @@ JoinOutcome Joins::carry_out(Asking& asking) {
         if (!planner::may_join(policy, policy::arrivals_slot)) return JoinOutcome::not_allowed;
         break;
     }
-    if (parts_.releases.covers(policy.name, asking.process)) return JoinOutcome::released;
-    if (find(asking.thread.id) == nullptr && threads_.size() >= most_joined) return JoinOutcome::too_many;
+    if (shared_.releases.covers(policy.name, asking.process)) return JoinOutcome::released;
+    if (find(asking.thread.id) == nullptr && tasks_.placer().joiners().size() >= most_joined)
+        return JoinOutcome::too_many;
     return asking.request.wish == Wish::join ? join(asking) : serve(asking);
 }
 
 void Joins::note(const Asking& asking, std::optional<planner::Joined> joined) {
+    auto& joiners = tasks_.placer().joiners();
     if (joined)
-        threads_.insert_or_assign(asking.thread.id, Joiner{asking.process.tid, std::move(*joined)});
+        joiners.insert_or_assign(asking.thread.id,
+                                 ThreadPlacer::Joiner{asking.process.tid, std::move(*joined)});
     else
-        threads_.erase(asking.thread.id);
+        joiners.erase(asking.thread.id);
 }
 
 /// The way of tasks, as after an event that names the thread. Null: it has ended meanwhile.
 const KnownThread* Joins::place(const Asking& asking) {
-    parts_.tasks.thread_changed(asking.process.tid, asking.thread.id.tid);
-    const auto* process = parts_.tasks.table().find(asking.process.tid);
+    tasks_.thread_changed(asking.process.tid, asking.thread.id.tid);
+    const auto* process = tasks_.table().find(asking.process.tid);
     const auto* thread = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
     return thread != nullptr && thread->id == asking.thread.id ? thread : nullptr;
 }
 
 JoinOutcome Joins::join(const Asking& asking) {
-    const auto& policy = parts_.current->policy(asking.policy);
+    const auto& policy = current_->policy(asking.policy);
     const planner::Joined wanted{policy.name, asking.request.slot, false};
     const auto* before = find(asking.thread.id);
     if (before != nullptr && *before == wanted) {
-        const auto* process = parts_.tasks.table().find(asking.process.tid);
+        const auto* process = tasks_.table().find(asking.process.tid);
         const auto* known = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
         if (known != nullptr && is_placed(*known) && known->present == asking.thread.allowed)
             return JoinOutcome::done;
@@ -170,7 +168,7 @@ JoinOutcome Joins::leave(const Asking& asking) {
 JoinOutcome Joins::serve(const Asking& asking) {
     const auto* found = find(asking.thread.id);
     const auto before = found == nullptr ? std::nullopt : std::optional(*found);
-    const auto& name = parts_.current->policy(asking.policy).name;
+    const auto& name = current_->policy(asking.policy).name;
     auto wanted = before && before->policy == name ? *before : planner::Joined{name, {}, false};
     wanted.serves = true;
     note(asking, wanted);
@@ -184,13 +182,13 @@ JoinOutcome Joins::serve(const Asking& asking) {
 JoinOutcome Joins::move_to(const Asking& asking, unsigned cpu) {
     const auto* thread = place(asking);
     if (thread == nullptr) return JoinOutcome::not_yours;
-    const auto* process = parts_.tasks.table().find(asking.process.tid);
-    const auto& placements = parts_.current.placements();
-    const auto* resolved = placements.find(parts_.current->policy(asking.policy).name);
+    const auto* process = tasks_.table().find(asking.process.tid);
+    const auto& placements = current_.placements();
+    const auto* resolved = placements.find(current_->policy(asking.policy).name);
     const bool is_alone = process->threads.size() == 1;
     if (resolved == nullptr || !resolved->active || !thread->seat.table || !(thread->seat.is_own || is_alone))
         return JoinOutcome::no_slot;
-    auto& assignments = parts_.tasks.placer().assignments();
+    auto& assignments = tasks_.placer().assignments();
     const auto& task = thread->seat.is_own ? thread->id : process->id;
     const auto slot =
         planner::slot_with_cpu(*resolved, placements, assignments, task, *thread->seat.table, cpu);
@@ -209,27 +207,28 @@ bool Joins::serves(const TaskId& task) const {
 }
 
 bool Joins::is_there(const TaskId& thread, int pid, const planner::Joined& joined) const {
-    const auto* process = parts_.tasks.table().find(pid);
-    if (process != nullptr && parts_.current->policy(process->policy).name != joined.policy) return false;
+    const auto* process = tasks_.table().find(pid);
+    if (process != nullptr && current_->policy(process->policy).name != joined.policy) return false;
     const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
     if (known != nullptr) return known->id == thread;
     // One that is not in the table may come into it: it was let go by hand, its policy is being edited, or
     // its command line has not been read yet.
-    const auto now = inventory::read_thread(parts_.root, pid, thread.tid);
+    const auto now = inventory::read_thread(shared_.root, pid, thread.tid);
     return !now || (*now && (*now)->id == thread);
 }
 
 bool Joins::tidy(const OutOfTime& out_of_time) {
+    auto& joiners = tasks_.placer().joiners();
     if (!doubtful_) {
         doubtful_.emplace();
-        for (const auto& [thread, joiner] : threads_)
+        for (const auto& [thread, joiner] : joiners)
             doubtful_->push_back(thread);
     }
     while (!doubtful_->empty()) {
-        const auto found = threads_.find(doubtful_->back());
+        const auto found = joiners.find(doubtful_->back());
         doubtful_->pop_back();
-        if (found != threads_.end() && !is_there(found->first, found->second.pid, found->second.joined))
-            threads_.erase(found);
+        if (found != joiners.end() && !is_there(found->first, found->second.pid, found->second.joined))
+            joiners.erase(found);
         if (out_of_time()) return false;
     }
     doubtful_.reset();

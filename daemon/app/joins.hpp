@@ -3,15 +3,11 @@
 
 #include "app/commands.hpp"
 #include "app/load.hpp"
-#include "app/log.hpp"
-#include "app/place_thread.hpp"
 #include "app/tasks.hpp"
-#include "app/undo.hpp"
 #include "app/work.hpp"
 #include "planner/matcher.hpp"
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace affinityd::app {
@@ -22,23 +18,15 @@ namespace affinityd::app {
 /// It lasts until the thread ends, leaves, or its process comes under another policy, or the daemon ends;
 /// execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it has no force
 /// until the slot is back. Bounded to 32,768 threads.
-class Joins final : public Joining, public JoinedTasks {
+class Joins final : public Joining {
   public:
     /// References must outlive it.
-    struct Parts {
-        const host::Root& root;
-        const Current& current;
-        Tasks& tasks;
-        const Releases& releases;
-    };
-    explicit Joins(const Parts& parts) : parts_(parts) {}
+    Joins(Shared& shared, Tasks& tasks) : shared_(shared), current_(shared.current), tasks_(tasks) {}
 
     JoinAnswer ask(const JoinRequest& request) override;
     [[nodiscard]] bool may_ask(uid_t user) override;
     void charge(uid_t user, std::chrono::nanoseconds time) override;
 
-    [[nodiscard]] const planner::Joined* find(const TaskId& thread) const override;
-    void ended(const TaskId& thread) override { threads_.erase(thread); }
     /// It is where its packets arrive: not to be moved for what a re-deal gains.
     [[nodiscard]] bool serves(const TaskId& task) const;
     /// The pass has looked at all tasks: forgets those that are no longer there. True: all of them.
@@ -59,12 +47,14 @@ class Joins final : public Joining, public JoinedTasks {
     [[nodiscard]] const KnownThread* place(const Asking& asking);
     [[nodiscard]] bool is_there(const TaskId& thread, int pid, const planner::Joined& joined) const;
 
-    struct Joiner {
-        int pid = 0;
-        planner::Joined joined;
-    };
-    Parts parts_;
-    std::unordered_map<TaskId, Joiner> threads_;
+    /// Null: the thread has asked for nothing.
+    [[nodiscard]] const planner::Joined* find(const TaskId& thread) const {
+        return tasks_.placer().joined(thread);
+    }
+
+    Shared& shared_;
+    const Current& current_;
+    Tasks& tasks_;
     std::optional<std::vector<TaskId>> doubtful_; ///< of tidy(), still to be looked at
     bool is_stopping_ = false;
 };

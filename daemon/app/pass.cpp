@@ -99,14 +99,7 @@ Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
     if (are_queues_first) stages_.then_do(all_queues);
     stages_.then([this] { begin_tasks(); })
         .until([this](const auto& out) { return await_listeners(out); })
-        .then_do([&d] {
-            const TaskRound::Listeners listeners{[&d](const auto& process) {
-                                                     if (!process.is_kernel())
-                                                         d.writers_.see(process.id().tid, process.comm());
-                                                 },
-                                                 [&d](const auto& process) { d.bookkeeping_.see(process); }};
-            return std::make_unique<TaskRound>(d.shared_.root, d.tasks_, listeners, d.shared_.log);
-        })
+        .until([&d](const auto& out) { return d.tasks_.look_at_all(out); })
         .until([&d](const auto& out) { return d.tasks_.end_pass(out); })
         .until([&d](const auto& out) { return d.joins_.tidy(out); })
         .then([&d] {
@@ -153,7 +146,7 @@ bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
 }
 
 void Daemon::Pass::begin_tasks() {
-    daemon_.changes_.begin_pass();
+    daemon_.shared_.executor.begin_pass();
     daemon_.undo_.begin_pass();
     log_silent(daemon_.tasks_.sources().command_lines(), daemon_.shared_.log);
     daemon_.tasks_.begin_pass();
@@ -185,7 +178,7 @@ bool Daemon::Pass::learn_usage(const OutOfTime& out_of_time) {
 
 void Daemon::Pass::end_queues() {
     daemon_.undo_.end_pass();
-    daemon_.followers_.memory().take_moved();
+    daemon_.tasks_.memory().take_moved();
     daemon_.units_.begin_pass();
     daemon_.bookkeeping_.begin_costs();
 }
@@ -203,7 +196,7 @@ bool Daemon::Pass::look_after_journal(const OutOfTime& out_of_time) {
 
 void Daemon::Pass::end() {
     daemon_.tasks_.placer().keep_slots();
-    daemon_.changes_.end_pass();
+    daemon_.shared_.executor.end_pass();
     daemon_.shared_.log.tell_held_back();
     daemon_.last_pass_ = std::chrono::system_clock::now();
     static_cast<void>(daemon_.problems()); // new ones began now at the latest
@@ -232,7 +225,7 @@ bool Daemon::has_targets(const std::string& nic) const {
 
 void Daemon::link_changed(const std::string& nic) {
     if (is_stopping_) return;
-    if (nic.empty() || has_targets(nic)) changes_.expect_of_queues();
+    if (nic.empty() || has_targets(nic)) shared_.executor.expect_changes(false);
     // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
     // at once (a host full of containers starts) are left to it altogether.
     machine_changed_ = true;

@@ -3,11 +3,15 @@
 
 #include "app/log.hpp"
 #include "app/units.hpp"
+#include "base/text.hpp"
+#include "host/file.hpp"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 #include <variant>
+
+#include <unistd.h>
 
 namespace affinityd::app {
 
@@ -38,11 +42,11 @@ status::PolicyChanges& Placed::of(std::string_view policy) {
     return found != changes_.end() ? found->second : changes_[std::string(policy)];
 }
 
-void Placed::count(const planner::Action& action, std::string_view policy, const enforcer::Applied& applied) {
+void Placed::count(const planner::Action& action, const enforcer::Applied& applied) {
     const auto outcome = applied.outcome;
     if (enforcer::has_gone(outcome)) return;
     if (machine::is_queue(action.subject) && !counted_.insert(action.subject).second) return;
-    auto& counts = of(policy);
+    auto& counts = of(policy_of(action));
     if (outcome == enforcer::Outcome::foreign) {
         ++counts.left;
     } else if (!enforcer::took_effect(outcome)) {
@@ -58,7 +62,7 @@ void Placed::count(const planner::Action& action, std::string_view policy, const
 }
 
 void Placed::carried(const planner::Action& action, const enforcer::Applied& applied) {
-    if (is_in_pass_) count(action, policy_of(action), applied);
+    if (is_in_pass_) count(action, applied);
     if (action.record || action.restore || is_kept_off(action) || !enforcer::took_effect(applied.outcome))
         return;
     auto& fresh = fresh_[action.policy];
@@ -125,6 +129,11 @@ void Placed::forget_others(const policy::PolicySet& policies) {
 namespace {
 
 using State = planner::ThreadPlan::State;
+using planner::UndoPointer;
+
+constexpr std::string_view slot_mark = "slot";
+constexpr std::size_t longest_slot = 64; ///< a line of the file
+constexpr std::chrono::minutes former_slots_last{2};
 
 /// True if the thread had what it should have when it was last looked at. For a process that no policy wants
 /// any more, the undo record is the only evidence, and counts.
@@ -142,19 +151,45 @@ const CpuSet* found_mask(const KnownProcess* process, const TaskId& id) {
 
 /// The only undo record that the plan of one thread looks up.
 struct OneRecord final : planner::UndoLookup {
-    explicit OneRecord(planner::UndoPointer one) : record(std::move(one)) {}
-    [[nodiscard]] planner::UndoPointer find(const machine::Subject&) const override { return record; }
-    planner::UndoPointer record;
+    explicit OneRecord(UndoPointer one) : record(std::move(one)) {}
+    [[nodiscard]] UndoPointer find(const machine::Subject&) const override { return record; }
+    UndoPointer record;
 };
 
 } // namespace
 
-/// Where the policy may give way, what a thread had in place without our doing tells whether somebody changes
-/// it.
+FormerSlots::FormerSlots(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    const auto text = host::read_file(path_, most * longest_slot, host::Links::refused);
+    if (!text || !*text || state::boot_of(**text) != state::FileBoot::ours) return;
+    for (const auto line : split(**text, '\n')) {
+        const auto fields = state::fields_of(line);
+        if (fields.size() != 4 || fields[0] != slot_mark) continue;
+        const auto tid = parse_number<int>(fields[1]);
+        const auto start = parse_number<std::uint64_t>(fields[2]);
+        const auto cpu = parse_number<unsigned>(fields[3]);
+        if (tid && start && cpu) slots_.insert_or_assign({*tid, *start}, *cpu);
+    }
+    kept_ = slots_;
+    if (!slots_.empty()) until_ = Clock::now() + former_slots_last;
+}
+
+Result<void> FormerSlots::keep(Slots slots) {
+    // Nothing to keep needs no file, and on a small /run the journal needs the room.
+    if (path_.empty() || (slots == kept_ && (slots.empty() || ::access(path_.c_str(), F_OK) == 0))) return {};
+    auto text = state::header();
+    for (const auto& [task, cpu] : slots)
+        text += state::LineWriter(slot_mark).number(task.tid).number(task.start_time).number(cpu).finish();
+    if (auto written = host::replace_file(path_, text, 0600); !written) return written;
+    kept_ = std::move(slots);
+    return {};
+}
+
+/// Where the policy may give way, what a thread had in place without our doing tells whether another program
+/// changes it.
 void ThreadPlacer::note_found(const KnownProcess& process, KnownThread& known,
-                              const inventory::Thread& thread, State state) const {
+                              const inventory::Thread& thread, State state, bool has_record) const {
     if (current_->policy(process.policy).drift == policy::Drift::enforce) return known.found.reset();
-    const bool has_record = executor_.journal().contains(machine::TaskMask{thread.id, process.id.tid, {}});
     if (state != State::in_place || has_record) {
         if (state != State::yielded || has_record) known.found.reset();
         return;
@@ -165,13 +200,13 @@ void ThreadPlacer::note_found(const KnownProcess& process, KnownThread& known,
 }
 
 void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
-                        const planner::ThreadPlan& plan) {
+                        const planner::ThreadPlan& plan, bool has_record) {
     auto& known = process.threads.insert(thread.id);
     if (known.comm != thread.comm) known.comm = thread.comm;
     // The kernel may just have reset a mask: the pass that knows of it decides whether to give way.
-    if (!changes_.is_fresh() || plan.state != State::yielded) known.state = plan.state;
+    if (!shared_.executor.awaits_pass() || plan.state != State::yielded) known.state = plan.state;
     known.present = thread.allowed;
-    note_found(process, known, thread, plan.state);
+    note_found(process, known, thread, plan.state, has_record);
     known.seat.table = plan.target ? assignments_.number(plan.target->distribution) : std::nullopt;
     if (!plan.target) {
         // A main thread stands for its process, whose slots others may use yet: the next weighing finds out.
@@ -185,30 +220,20 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
 void ThreadPlacer::apply(KnownProcess* process, const Look& look, const planner::Action& action) {
     auto* known = process == nullptr ? nullptr : process->threads.find(look.thread.id.tid);
     const auto* descent = action.record || process == nullptr ? nullptr : &undo_.descent_of(process->id);
-    const auto carried = executor_.run(
+    const auto carried = shared_.executor.run(
         action,
         {current_->machine().topology, {}, [cpuset = look.process.cpuset] { return cpuset; }, descent});
     if (!carried) return;
-    log_notices(log_, carried->notices);
+    log_notices(shared_.log, carried->notices);
     const auto& applied = carried->applied;
     placed_.carried(action, applied);
-    if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
-    if (known == nullptr || !executor_.acts()) return; // a dry run knows it as it was found
+    if (enforcer::took_effect(applied.outcome)) log_change(shared_.log, action);
+    if (known == nullptr || !shared_.acts()) return; // a dry run knows it as it was found
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
     const bool is_kept_off = std::holds_alternative<planner::KeptOff>(action.reason);
     known->state = is_kept_off ? State::kept_off : State::in_place;
     known->present = applied.granted.cpus();
-}
-
-/// What needs no change now, or is to have none.
-void ThreadPlacer::count_unchanged(const machine::TaskMask& subject, const Look& look, State state) {
-    const auto* policy = policy_of(look);
-    if (policy == nullptr) return;
-    if (state == State::in_place)
-        placed_.found_in_place(subject, *policy);
-    else if (state == State::put_off || state == State::outside || state == State::immovable)
-        placed_.found_put_off(subject, *policy);
 }
 
 /// The policy that wants the thread, null if none does.
@@ -219,58 +244,62 @@ const std::string* ThreadPlacer::policy_of(const Look& look) const {
     return queue == threads.end() ? nullptr : &queue->second.policy;
 }
 
-/// The thread's undo record, or the one that add_record() would give it.
-ThreadPlacer::Found ThreadPlacer::record_of(const machine::TaskMask& subject, const Look& look) const {
-    if (auto record = executor_.journal().find(subject)) return {std::move(record)};
+/// The thread's undo record, or the one that it ought to have.
+UndoPointer ThreadPlacer::record_of(const machine::TaskMask& subject, const Look& look) const {
+    if (auto record = shared_.journal().find(subject)) return record;
     const auto& allowed = look.thread.allowed;
     const auto& online = current_.placements().online;
     const auto* wanted_by = policy_of(look);
     if (wanted_by != nullptr)
-        if (auto record = undo_.recall(subject, allowed, *wanted_by, online)) return {std::move(record)};
-    if (look.thread.is_kernel()) return {};
-    const auto source = undo_.explain(subject, allowed, look.creator, online);
-    if (source.record == nullptr) return {};
-    const auto& undo = source.record->terms->undo;
-    if (current_->keeps_after_removal(undo.policy)) return {};
-    if (source.record->standing == state::Standing::kept && wanted_by == nullptr) return {};
-    return {std::make_shared<planner::UndoRecord>(
-                planner::UndoRecord{undo.original, allowed, allowed, undo.policy}),
-            source.is_of_orphan};
+        if (auto record = undo_.recall(subject, allowed, *wanted_by, online)) return record;
+    if (look.thread.is_kernel()) return nullptr;
+    const auto* source = undo_.explain(subject, allowed, look.creator, online);
+    if (source == nullptr) return nullptr;
+    const auto& undo = source->terms->undo;
+    if (current_->keeps_after_removal(undo.policy)) return nullptr;
+    if (source->standing == state::Standing::kept && wanted_by == nullptr) return nullptr;
+    return std::make_shared<planner::UndoRecord>(
+        planner::UndoRecord{undo.original, allowed, allowed, undo.policy});
 }
 
-void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look) {
-    if (executor_.journal().contains(subject)) return;
-    const auto found = record_of(subject, look);
-    if (!found.record) {
-        if (!look.thread.is_kernel()) undo_.leave(subject, look.thread.allowed, current_.placements().online);
-        return;
+/// The same, and it is in the journal from then on.
+UndoPointer ThreadPlacer::take_record(const machine::TaskMask& subject, const Look& look) {
+    auto record = record_of(subject, look);
+    auto& journal = shared_.journal();
+    if (record && !journal.contains(subject)) {
+        const auto& descent = undo_.descent_of(look.process.id);
+        shared_.report(journal.put(subject, *record, &descent, subject.task.start_time));
+    } else if (!record && !look.thread.is_kernel()) {
+        undo_.leave(subject, look.thread.allowed, current_.placements().online);
     }
-    const auto& descent = undo_.descent_of(look.process.id);
-    const auto since = look.thread.id.start_time;
-    if (!undo_.report(executor_.journal().put(subject, *found.record, &descent, since)))
-        return; // the end looks for it again
-    if (found.is_of_orphan) undo_.take_in(subject);
+    return record;
 }
 
 planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
+    const auto& thread = look.thread;
+    return plan(record_of({thread.id, look.process.id.tid, thread.comm}, look), known, look, assignments);
+}
+
+planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* known, const Look& look,
+                                       planner::Assignments& assignments) const {
     const auto& [process, thread, index, creator] = look;
     // It was let go by hand, and so is not kept off claimed CPUs either.
-    if (!process.policy && releases_.process(process.id)) return {};
-    OneRecord record(record_of({thread.id, process.id.tid, thread.comm}, look).record);
-    const bool is_kept = record.record && current_->keeps_after_removal(record.record->policy);
-    if (is_kept) record.record.reset();
-    const planner::Planning planning{current_.placements(), assignments, record, &executor_};
+    if (!process.policy && shared_.releases.process(process.id)) return {};
+    const bool is_kept = record && current_->keeps_after_removal(record->policy);
+    OneRecord one(is_kept ? nullptr : std::move(record));
+    const planner::Planning planning{current_.placements(), assignments, one, &shared_.executor};
     const planner::ThreadView view{thread,
                                    index,
-                                   changes_.expected() && was_in_place(known, thread.id),
+                                   shared_.executor.tasks_may_have_changed() &&
+                                       was_in_place(known, thread.id),
                                    found_mask(known, thread.id),
-                                   joined_.find(thread.id),
-                                   former_.find(state::FormerSlots::Clock::now())};
+                                   joined(thread.id),
+                                   former_.find()};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.
-        record.record.reset();
+        one.record.reset();
         plan = planner::plan_thread(planning, process, view);
         plan.forget = true;
         if (plan.state == State::unwanted) plan.state = State::foreign; // `explain` says so
@@ -283,38 +312,42 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
 void ThreadPlacer::keep_slots() {
     using Kind = planner::DistributionId::Kind;
     if (!former_.is_kept()) return;
-    state::FormerSlots::Slots slots;
+    FormerSlots::Slots slots;
     for (const auto& [task, seat] : assignments_.seats()) {
         const auto kind = assignments_.distribution(seat.table).kind;
         if (kind == Kind::lanes || kind == Kind::all_lanes) slots.emplace(task, seat.now);
-        if (slots.size() == state::FormerSlots::most) break;
+        if (slots.size() == FormerSlots::most) break;
     }
     // Those that have none yet, as in the first pass, may get theirs later.
-    if (const auto* former = former_.find(state::FormerSlots::Clock::now()))
-        for (auto one = former->begin(); one != former->end() && slots.size() < state::FormerSlots::most;
-             ++one)
+    if (const auto* former = former_.find())
+        for (auto one = former->begin(); one != former->end() && slots.size() < FormerSlots::most; ++one)
             slots.insert(*one);
     if (const auto kept = former_.keep(std::move(slots)); !kept)
-        log_.warn("the next daemon will not know which lanes tasks have: " + kept.error().to_string(),
-                  "slots not kept");
+        shared_.log.warn("the next daemon will not know which lanes tasks have: " + kept.error().to_string(),
+                         "slots not kept");
 }
 
 void ThreadPlacer::place(KnownProcess* known, const Look& look) {
     const auto& thread = look.thread;
     const machine::TaskMask subject{thread.id, look.process.id.tid, thread.comm};
-    add_record(subject, look);
-    const auto plan = this->plan(known, look, assignments_);
-    if (known != nullptr) note(*known, thread, plan);
+    auto record = take_record(subject, look);
+    const bool has_record = record != nullptr;
+    const auto plan = this->plan(std::move(record), known, look, assignments_);
+    if (known != nullptr) note(*known, thread, plan, has_record);
     if (plan.forget)
-        undo_.report(executor_.part(subject, plan.is_kept ? state::Standing::kept : state::Standing::back));
-    if (const auto* policy = policy_of(look); plan.is_by_kernel && policy != nullptr)
-        undo_.follow_kernel(subject, thread.allowed, *policy);
+        shared_.report(
+            shared_.executor.part(subject, plan.is_kept ? state::Standing::kept : state::Standing::back));
+    const auto* policy = policy_of(look);
+    if (plan.is_by_kernel && policy != nullptr) undo_.follow_kernel(subject, thread.allowed, *policy);
     if (plan.action) return apply(known, look, *plan.action);
-    count_unchanged(subject, look, plan.state);
-    if (undo_.searching() && plan.state == State::in_place && plan.target &&
+    if (policy == nullptr) return;
+    if (plan.state == State::put_off || plan.state == State::outside || plan.state == State::immovable)
+        placed_.found_put_off(subject, *policy);
+    if (plan.state != State::in_place) return;
+    placed_.found_in_place(subject, *policy);
+    if (undo_.searching() && look.process.policy && plan.target &&
         !thread.allowed.contains(current_.placements().online))
-        undo_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,
-                          current_->machine().topology);
+        undo_.assume_ours(subject, thread.allowed, *policy, current_->machine().topology);
 }
 
 } // namespace affinityd::app

@@ -4,84 +4,22 @@
 #include "app/load.hpp"
 #include "app/task_table.hpp"
 #include "app/undo.hpp"
-#include "base/task_id.hpp"
-#include "enforcer/enforcer.hpp"
-#include "enforcer/executor.hpp"
-#include "planner/action.hpp"
 #include "planner/assignments.hpp"
 #include "planner/matcher.hpp"
-#include "policy/policy.hpp"
-#include "state/former_slots.hpp"
+#include "planner/place.hpp"
 #include "status/changes.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace affinityd::app {
-
-/// What threads have asked for themselves, for those who place them.
-class JoinedTasks {
-  public:
-    virtual ~JoinedTasks() = default;
-    /// Null: nothing.
-    [[nodiscard]] virtual const planner::Joined* find(const TaskId& thread) const = 0;
-    /// The thread has ended.
-    virtual void ended(const TaskId& thread) = 0;
-};
-
-/// Whether masks may have changed without anybody's doing: what the kernel and its drivers do when CPUs,
-/// cpusets or interfaces change is no fight, and no drift to give way to. The first pass after such a change
-/// knows of it.
-class KernelChanges {
-  public:
-    explicit KernelChanges(enforcer::Executor& executor) : executor_(executor) {}
-
-    /// CPUs or cpusets have changed.
-    void expect() {
-        tasks_.is_announced = true;
-        expect_of_queues();
-    }
-    /// Interfaces have changed, which changes no mask of a task.
-    void expect_of_queues() {
-        queues_.is_announced = true;
-        tell();
-    }
-    void begin_pass() {
-        for (auto* term : {&tasks_, &queues_})
-            *term = {false, term->is_expected()};
-        tell();
-        executor_.begin_pass();
-    }
-    /// The end: no pass follows.
-    void stop() {
-        tasks_ = queues_ = {};
-        tell();
-    }
-    void end_pass() {
-        for (auto* term : {&tasks_, &queues_})
-            term->is_after_change = false;
-        tell();
-    }
-
-    /// True if masks of tasks may have changed.
-    [[nodiscard]] bool expected() const { return tasks_.is_expected(); }
-    /// True from such a change until a pass begins: nobody has looked at all tasks since.
-    [[nodiscard]] bool is_fresh() const { return tasks_.is_announced; }
-
-  private:
-    struct Term {
-        bool is_announced = false;
-        bool is_after_change = false;
-        [[nodiscard]] bool is_expected() const { return is_announced || is_after_change; }
-    };
-    void tell() { executor_.expect_changes({tasks_.is_expected(), queues_.is_expected()}); }
-    enforcer::Executor& executor_;
-    Term tasks_, queues_;
-};
 
 struct FenceResult;
 
@@ -123,7 +61,7 @@ class Placed {
         bool is_told = false; ///< what events place from now on is no news
     };
     [[nodiscard]] status::PolicyChanges& of(std::string_view policy);
-    void count(const planner::Action& action, std::string_view policy, const enforcer::Applied& applied);
+    void count(const planner::Action& action, const enforcer::Applied& applied);
 
     Policies changes_;
     std::map<std::string, Fresh, std::less<>> fresh_;
@@ -133,6 +71,32 @@ class Placed {
 
 /// Why `subject` was not changed, in a few words.
 [[nodiscard]] std::string reason_of(const enforcer::Applied& applied);
+
+/// The lanes that tasks have, for the next daemon: connections that are open stay with their worker, and
+/// their packets go on to arrive for the lane that it had. The journal does not tell that: a task may have
+/// more CPUs than its lane's, and when a daemon is stopped, all is put back. In a file of the runtime folder,
+/// a line for each task. The former ones hold for two minutes: later, lanes are dealt for other reasons.
+class FormerSlots {
+  public:
+    using Slots = planner::FormerSlots;
+    static constexpr std::size_t most = 4096; ///< tasks
+
+    /// Takes what an earlier daemon has left there. Without a file, or with one of an earlier boot, there are
+    /// none; lines that are torn are left out. "": nothing is read or written.
+    explicit FormerSlots(std::string path);
+    [[nodiscard]] bool is_kept() const { return !path_.empty(); }
+    /// For the next daemon; nothing is written if they are as before, and the file is there. An Error: the
+    /// file has what it had.
+    [[nodiscard]] Result<void> keep(Slots slots);
+    /// Those of an earlier daemon. Null: there are none, or not any more.
+    [[nodiscard]] const Slots* find() const { return Clock::now() < until_ ? &slots_ : nullptr; }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    std::string path_;
+    Slots slots_, kept_;
+    Clock::time_point until_ = Clock::time_point::min();
+};
 
 /// Plans one thread, applies the plan, and notes the outcome: the one way for event and pass. `plan` and
 /// `explain` ask for the same plan without the rest.
@@ -145,54 +109,53 @@ class ThreadPlacer {
         unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
-    ThreadPlacer(const Current& current, enforcer::Executor& executor, const KernelChanges& changes,
-                 Undo& undo, JoinedTasks& joined, const Releases& releases, Placed& placed, Log& log,
-                 state::FormerSlots former = {})
-        : current_(current), executor_(executor), changes_(changes), undo_(undo), joined_(joined),
-          releases_(releases), placed_(placed), log_(log), former_(std::move(former)) {}
+    /// References must outlive it. `former`: the lanes that tasks had under the daemon before.
+    ThreadPlacer(Shared& shared, Undo& undo, Placed& placed, FormerSlots former)
+        : shared_(shared), current_(shared.current), undo_(undo), placed_(placed),
+          former_(std::move(former)) {}
 
-    /// True for a process that no policy wants, and that may have been left behind with one of our masks.
-    [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
-        return undo_.may_be_left(scan, current_.placements().online);
-    }
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
     /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
     [[nodiscard]] planner::ThreadPlan plan(const KnownProcess* known, const Look& look,
                                            planner::Assignments& assignments) const;
-    /// What a thread has asked for itself; null: nothing.
-    [[nodiscard]] const planner::Joined* joined(const TaskId& thread) const { return joined_.find(thread); }
-    /// It has ended.
-    void ended(const TaskId& thread) { joined_.ended(thread); }
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
+    [[nodiscard]] Undo& undo() const { return undo_; }
     /// Writes down which lanes tasks have, for the next daemon.
     void keep_slots();
 
-  private:
-    struct Found {
-        planner::UndoPointer record;
-        bool is_of_orphan = false;
+    /// A thread that asked for a place of its own, and the request.
+    struct Joiner {
+        int pid = 0;
+        planner::Joined joined;
     };
-    [[nodiscard]] Found record_of(const machine::TaskMask& subject, const Look& look) const;
-    [[nodiscard]] const std::string* policy_of(const Look& look) const;
-    void add_record(const machine::TaskMask& subject, const Look& look);
-    void apply(KnownProcess* process, const Look& look, const planner::Action& action);
-    void count_unchanged(const machine::TaskMask& subject, const Look& look,
-                         planner::ThreadPlan::State state);
-    void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
-                    planner::ThreadPlan::State state) const;
-    void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
+    using Joiners = std::unordered_map<TaskId, Joiner>;
+    [[nodiscard]] Joiners& joiners() { return joiners_; }
+    /// The request of a thread for itself; null: it made none.
+    [[nodiscard]] const planner::Joined* joined(const TaskId& thread) const {
+        const auto found = joiners_.find(thread);
+        return found == joiners_.end() ? nullptr : &found->second.joined;
+    }
 
+  private:
+    [[nodiscard]] planner::UndoPointer record_of(const machine::TaskMask& subject, const Look& look) const;
+    [[nodiscard]] planner::UndoPointer take_record(const machine::TaskMask& subject, const Look& look);
+    [[nodiscard]] planner::ThreadPlan plan(planner::UndoPointer record, const KnownProcess* known,
+                                           const Look& look, planner::Assignments& assignments) const;
+    [[nodiscard]] const std::string* policy_of(const Look& look) const;
+    void apply(KnownProcess* process, const Look& look, const planner::Action& action);
+    void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
+                    planner::ThreadPlan::State state, bool has_record) const;
+    void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan,
+              bool has_record);
+
+    Shared& shared_;
     const Current& current_;
-    enforcer::Executor& executor_;
-    const KernelChanges& changes_;
     Undo& undo_;
-    JoinedTasks& joined_;
-    const Releases& releases_;
     Placed& placed_;
-    Log& log_;
-    state::FormerSlots former_;
+    FormerSlots former_;
     planner::Assignments assignments_;
+    Joiners joiners_;
 };
 
 } // namespace affinityd::app

@@ -33,16 +33,16 @@ uid_t owner_of(const host::Root& root, const TaskId& process) {
 } // namespace
 
 std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& process) {
-    if (parts_.root.is_live() && host::get_affinity(process.id.tid) == std::unexpected(ESRCH))
+    if (shared_.root.is_live() && host::get_affinity(process.id.tid) == std::unexpected(ESRCH))
         return std::nullopt;
-    const auto& world = *parts_.current.world;
+    const auto& world = *shared_.current.world;
     status::ProcessStatus value{.pid = process.id.tid,
-                                .owner = owner_of(parts_.root, process.id),
+                                .owner = owner_of(shared_.root, process.id),
                                 .comm = process.comm,
                                 .policy = world.policy(process.policy).name,
                                 .nics = process.nics,
                                 .nics_note = nic_note(world, process)};
-    if (const auto* moved = parts_.memory.find(process.id)) {
+    if (const auto* moved = tasks_.memory().find(process.id)) {
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;
     }
@@ -59,12 +59,12 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
                                .present = thread.present,
                                .outcome = thread.outcome};
     const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
-    const auto note = parts_.executor.note(subject);
+    const auto note = shared_.executor.note(subject);
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
-    value.corrections = parts_.executor.corrections(subject);
+    value.corrections = shared_.executor.corrections(subject);
     if (!read_again(pid, thread, value)) return std::nullopt;
-    value.would_change = !parts_.acts && (value.has_drifted || value.state == State::changes);
-    value.has_drifted = value.has_drifted && parts_.acts;
+    value.would_change = !shared_.acts() && (value.has_drifted || value.state == State::changes);
+    value.has_drifted = value.has_drifted && shared_.acts();
     auto& held = holding_->second;
     ++held.threads;
     held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
@@ -76,9 +76,9 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
 }
 
 void TaskStatus::count_joined(const TaskId& thread) {
-    const auto* joined = parts_.joined.find(thread);
+    const auto* joined = tasks_.placer().joined(thread);
     if (joined == nullptr || joined->policy != holding_->first) return;
-    const auto* resolved = parts_.current.placements().find(joined->policy); // none: a reload has come
+    const auto* resolved = shared_.current.placements().find(joined->policy); // none: a reload has come
     if (resolved == nullptr || !planner::is_in_force(*resolved->policy, joined)) return;
     auto& counted = holding_->second.joined;
     ++counted.threads;
@@ -91,19 +91,19 @@ void TaskStatus::count_joined(const TaskId& thread) {
 bool TaskStatus::read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const {
     // There may be thousands: whether the number still means this thread is asked only where it is another
     // mask.
-    if (parts_.root.is_live()) {
+    if (shared_.root.is_live()) {
         const auto mask = host::get_affinity(thread.id.tid);
         if (!mask) return mask.error() != ESRCH;
         if (*mask == thread.present) return true;
     }
-    const auto now = inventory::read_thread(parts_.root, pid, thread.id.tid);
+    const auto now = inventory::read_thread(shared_.root, pid, thread.id.tid);
     if (!now) return true; // what was known last has to do
-    if (!*now || (*now)->id != thread.id) return !parts_.root.is_live();
+    if (!*now || (*now)->id != thread.id) return !shared_.root.is_live();
     into.present = (*now)->allowed;
-    const auto& online = parts_.current.placements().online;
+    const auto& online = shared_.current.placements().online;
     const auto is_like = [&](const CpuSet& cpus) { return (into.present & online) == (cpus & online); };
     into.has_drifted = thread.state == State::in_place && !is_like(thread.present) && !is_like(thread.wanted);
-    if (!parts_.acts && thread.state == State::changes && is_like(thread.wanted))
+    if (!shared_.acts() && thread.state == State::changes && is_like(thread.wanted))
         into.state = State::in_place;
     return true;
 }

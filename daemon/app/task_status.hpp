@@ -25,15 +25,7 @@ using Holdings = std::map<std::string, status::Held, std::less<>>;
 class TaskStatus {
   public:
     /// References must outlive it.
-    struct Parts {
-        const host::Root& root;
-        const Current& current;
-        const enforcer::Executor& executor;
-        const MemoryFollower& memory;
-        const JoinedTasks& joined;
-        bool acts; ///< false: a dry run
-    };
-    explicit TaskStatus(const Parts& parts) : parts_(parts) {}
+    TaskStatus(Shared& shared, Tasks& tasks) : shared_(shared), tasks_(tasks) {}
 
     /// No value: it has ended.
     [[nodiscard]] std::optional<status::ProcessStatus> process(const KnownProcess& process);
@@ -45,7 +37,8 @@ class TaskStatus {
   private:
     [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
     void count_joined(const TaskId& thread);
-    Parts parts_;
+    Shared& shared_;
+    Tasks& tasks_;
     Holdings holdings_;
     Holdings::value_type* holding_ = nullptr; ///< of the process that was told last
 };

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
+#include "app/load.hpp"
 #include "app/work.hpp"
-#include "base/task_id.hpp"
-#include "enforcer/executor.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/facts.hpp"
 #include "inventory/process_scan.hpp"
@@ -14,13 +12,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-namespace affinityd::host {
-class Root;
-}
 
 namespace affinityd::app {
 
@@ -35,8 +26,8 @@ namespace affinityd::app {
 /// as their original, until a pass has looked at all.
 class Undo {
   public:
-    /// References must outlive it.
-    Undo(const host::Root& root, enforcer::Executor& executor, bool acts, Log& log);
+    /// `shared` must outlive it.
+    explicit Undo(Shared& shared) : shared_(shared) {}
 
     /// Marks the records of tasks whose processes ended while no daemon ran: a number may be another
     /// process's by now. They explain children until the first pass has ended.
@@ -48,20 +39,14 @@ class Undo {
     /// The daemon ends, and handles no events any more.
     void begin_stop();
 
-    /// Where a process comes from; that of the last one is remembered.
+    /// Control group and session of a process; those of the last one are remembered.
     [[nodiscard]] const state::Descent& descent_of(const TaskId& process);
     /// True for a process that no policy wants and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan, const CpuSet& online) const;
     /// The record that explains the mask of a task without one. `creator`: the process whose thread made it.
     /// Null: none does.
-    struct Source {
-        const state::Record* record = nullptr;
-        bool is_of_orphan = false;
-    };
-    [[nodiscard]] Source explain(const machine::TaskMask& task, const CpuSet& present, int creator,
-                                 const CpuSet& online) const;
-    /// A task got a record that explain() has found.
-    void take_in(const machine::TaskMask& task) { add(taken_in_, task); }
+    [[nodiscard]] const state::Record* explain(const machine::TaskMask& task, const CpuSet& present,
+                                               int creator, const CpuSet& online) const;
     /// A task without a record, and without an explanation.
     void leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online);
 
@@ -77,39 +62,24 @@ class Undo {
     /// The setting of a subject with a record is the kernel's doing, and ours: the record says so.
     void follow_kernel(const machine::Subject& subject, const machine::Setting& present,
                        const std::string& policy);
-    [[nodiscard]] bool searching() const { return executor_.journal().damaged(); }
+    [[nodiscard]] bool searching() const { return shared_.journal().damaged(); }
     /// A subject that is where its policy wants it.
     void assume_ours(const machine::Subject& subject, const machine::Setting& present,
                      const std::string& policy, const topology::Topology& topology);
 
-    /// Logs that the journal could not be written.
-    bool report(const auto& written) {
-        if (!written) log_.error(written.error().to_string());
-        return written.has_value();
-    }
-
   private:
-    struct Tasks {
-        std::size_t count = 0;
-        std::string first; ///< some of them
-    };
-    static void add(Tasks& tasks, const machine::TaskMask& task);
     [[nodiscard]] bool is_looked_for(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
     [[nodiscard]] bool has_lost_its_parent(const inventory::ProcessScan& scan) const;
     [[nodiscard]] state::Descent read_descent(const TaskId& process) const;
-    [[nodiscard]] const state::Record* explain_orphan(const machine::TaskMask& task, const CpuSet& present,
-                                                      const CpuSet& online) const;
-    const host::Root& root_;
-    enforcer::Executor& executor_;
-    bool acts_;
-    Log& log_;
+
+    Shared& shared_;
     bool is_looking_ = true;       ///< for tasks that were left behind
     std::uint64_t born_from_ = 0;  ///< those that are looked for; clock ticks since boot
     std::uint64_t pass_began_ = 0; ///< clock ticks since boot
     TaskId last_;                  ///< whose descent that is
     state::Descent descent_;
-    Tasks taken_in_; ///< get back what their parents had
-    Tasks left_;     ///< nothing is known of them
+    std::size_t left_ = 0;   ///< tasks with a mask of ours that nothing explains
+    std::string first_left_; ///< some of them
     std::size_t assumed_ = 0;
     bool all_written_ = true; ///< of those that the pass has come to
 };
@@ -122,29 +92,23 @@ class Restorer final : public Job {
         keep, ///< it stays as it is: on_stop: keep
         skip, ///< it stays under its policy
     };
-    /// What is to become of a record's subject.
+    /// Decides about a record's subject.
     using Choose = std::function<Choice(const state::Entry& entry)>;
-    /// Called at the end with what was put back, and what could not be.
+    /// Called at the end with the counts of subjects restored and not restored.
     using Done = std::function<void(status::Changes changes)>;
 
-    /// References must outlive it.
-    struct Parts {
-        enforcer::Executor& executor;
-        inventory::FactSources& sources;
-        Log& log;
-    };
-    /// `with_kept`: also of what was kept before.
-    Restorer(const Parts& parts, CpuSet online, Choose choose, Done done, bool with_kept = false)
-        : parts_(parts), online_(std::move(online)), choose_(std::move(choose)), done_(std::move(done)),
-          with_kept_(with_kept) {}
+    /// References must outlive it. `with_kept`: also of what was kept before.
+    Restorer(Shared& shared, inventory::FactSources& sources, CpuSet online, Choose choose, Done done,
+             bool with_kept = false)
+        : shared_(shared), sources_(sources), online_(std::move(online)), choose_(std::move(choose)),
+          done_(std::move(done)), with_kept_(with_kept) {}
 
     bool step(const OutOfTime& out_of_time) override;
 
   private:
-    void treat(const state::Entry& entry);
-    void resume(const state::Entry& entry);
-    void count(const state::Entry& entry, const enforcer::Applied& applied);
-    Parts parts_;
+    void restore(const state::Entry& entry);
+    Shared& shared_;
+    inventory::FactSources& sources_;
     CpuSet online_;
     Choose choose_;
     Done done_;
@@ -152,7 +116,7 @@ class Restorer final : public Job {
     status::Changes changes_;
     std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
-    bool with_kept_ = false; ///< and some of it is still to be taken up
+    bool with_kept_; ///< and some of it is still to be taken up
 };
 
 /// At the end: tasks that inherited one of our masks, and that no event has announced yet, get what their
@@ -163,31 +127,25 @@ class OrphanRestorer final : public Job {
     /// True if a policy's masks stay when the daemon stops.
     using Keeps = std::function<bool(const std::string& policy)>;
     /// References must outlive it.
-    struct Parts {
-        const host::Root& root;
-        enforcer::Executor& executor;
-        Undo& undo;
-        Log& log;
-    };
-    OrphanRestorer(const Parts& parts, CpuSet online, Keeps keeps)
-        : parts_(parts), online_(std::move(online)), keeps_(std::move(keeps)) {}
+    OrphanRestorer(Shared& shared, Undo& undo, CpuSet online, Keeps keeps)
+        : shared_(shared), undo_(undo), online_(std::move(online)), keeps_(std::move(keeps)) {}
 
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     [[nodiscard]] bool begin_round();
     void begin_process(int pid);
-    [[nodiscard]] bool finish_process(const OutOfTime& out_of_time);
     void restore(const inventory::Thread& thread);
 
-    Parts parts_;
+    Shared& shared_;
+    Undo& undo_;
     CpuSet online_;
     Keeps keeps_;
     std::optional<inventory::PidStream> pids_;   ///< of the round
     std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now
     unsigned rounds_ = 0;
-    std::size_t count_ = 0;     ///< restored in this round
     unsigned empty_rounds_ = 0; ///< in a row: a child may come into the list after the first of them
+    bool is_empty_ = false;     ///< this round has restored none
 };
 
 } // namespace affinityd::app

@@ -76,10 +76,18 @@ Setting original_of(const Action& action, const Circumstances& circumstances, En
 
 } // namespace
 
+void Executor::begin_pass() {
+    for (auto* changes : {&of_tasks_, &of_queues_})
+        *changes = {false, changes->is_expected()};
+    refusals_.begin_pass();
+}
+
+void Executor::end_pass() { of_tasks_.is_in_pass = of_queues_.is_in_pass = false; }
+
 bool Executor::is_put_off(const Action& action) const {
     if (action.restore) return false;
     if (refusals_.is_permanent(action.subject)) return true;
-    return backoff_.size() > 0 && backoff_.rests(action, now_(), expected_.holds_for(action.subject));
+    return backoff_.size() > 0 && backoff_.rests(action, now_(), is_expected(action.subject));
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
@@ -88,7 +96,7 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     if (is_put_off(action)) return std::nullopt;
     Carried carried = carry_out(action, circumstances);
     // A refused write does not count towards the limit of a fight.
-    if (!expected_.holds_for(action.subject) && took_effect(carried.applied.outcome) &&
+    if (!is_expected(action.subject) && took_effect(carried.applied.outcome) &&
         Backoff::is_correction(action, action.record)) {
         carried.notices.push_back(notice_of(Notice::Kind::corrected, action, carried.applied));
         ++corrected_[action.policy];
@@ -204,7 +212,7 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
     // The disk refused, not the subject, and that has been told.
     if (outcome == Outcome::unrecorded) return;
     if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
-                      expected_.holds_for(action.subject)))
+                      is_expected(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
@@ -228,7 +236,7 @@ Carried Executor::restore(const Subject& subject, const UndoPointer& record, con
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
-        if (!is_of_the_moment(outcome) || !expected_.holds_for(subject)) // else the next pass tries again
+        if (!is_of_the_moment(outcome) || !is_expected(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
@@ -240,6 +248,11 @@ Carried Executor::restore(const Subject& subject, const UndoPointer& record, con
     if (const auto done = part(subject, standing); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
+}
+
+bool Executor::is_gone(const Subject& subject) const {
+    const auto present = enforcer_.present(subject);
+    return present && !*present && !enforcer_.may_return(subject); // an Error: nothing is known
 }
 
 Result<void> Executor::gone(const Subject& subject) {
@@ -262,8 +275,7 @@ void Executor::drop_gone(std::size_t most) {
         const auto& [subject, record] = *found;
         if (record.standing == state::Standing::gone) continue;
         if (std::holds_alternative<machine::UnitCpuset>(subject)) continue; // systemd's
-        const auto present = enforcer_.present(subject);
-        if (!present || *present || enforcer_.may_return(subject)) continue;
+        if (!is_gone(subject)) continue;
         if (!part(Subject(subject), state::Standing::gone)) return; // the next pass tries again
     }
 }

@@ -59,15 +59,6 @@ struct Circumstances {
     const state::Descent* descent = nullptr; ///< of a task without a record
 };
 
-/// Whose masks may have changed without anybody's doing.
-struct Expected {
-    bool of_tasks = false;
-    bool of_queues = false;
-    [[nodiscard]] bool holds_for(const machine::Subject& subject) const {
-        return std::holds_alternative<machine::TaskMask>(subject) ? of_tasks : of_queues;
-    }
-};
-
 /// The one writer: owns the undo journal, backoff and refusals. It carries out one action after the other:
 /// written down, done, read back, confirmed. It does not log. The enforcer must outlive it.
 class Executor final : public planner::BackoffLookup {
@@ -79,14 +70,28 @@ class Executor final : public planner::BackoffLookup {
     /// No value: this is not the time for it (is_put_off() was true). A restore is handed to restore().
     std::optional<Carried> run(const planner::Action& action, const Circumstances& circumstances);
     [[nodiscard]] bool acts() const { return enforcer_.acts(); }
+    [[nodiscard]] Enforcer& enforcer() const { return enforcer_; }
+    /// True for a subject that is known to be gone, and not to come back.
+    [[nodiscard]] bool is_gone(const machine::Subject& subject) const;
     /// True if run() would leave the action for later, or for ever: the subject is fought over, was diverted
     /// lately, or can never move. Never true for a restore.
     [[nodiscard]] bool is_put_off(const planner::Action& action) const override;
     /// CPUs, cpusets or interfaces have just changed, and the kernel and its drivers reset settings then:
-    /// until nothing is expected any more, what has to be put right is no fight, and fights do not rest.
-    void expect_changes(Expected expected) { expected_ = expected; }
+    /// until the pass that follows has ended, what has to be put right is no fight, and fights do not rest.
+    /// `of_tasks`: not of queues only.
+    void expect_changes(bool of_tasks) {
+        of_queues_.is_announced = true;
+        of_tasks_.is_announced |= of_tasks;
+    }
     /// A pass begins: what it is refused, too, is told.
-    void begin_pass() { refusals_.begin_pass(); }
+    void begin_pass();
+    void end_pass();
+    /// The end: no pass follows.
+    void begin_stop() { of_tasks_ = of_queues_ = {}; }
+    /// Masks of tasks may have changed without another program's doing.
+    [[nodiscard]] bool tasks_may_have_changed() const { return of_tasks_.is_expected(); }
+    /// They may, and no pass has begun since.
+    [[nodiscard]] bool awaits_pass() const { return of_tasks_.is_announced; }
     /// Forgets fights, diversions, and which interrupts never move: everything is asked for anew.
     void begin_anew() {
         backoff_.clear();
@@ -155,7 +160,15 @@ class Executor final : public planner::BackoffLookup {
     state::Journal journal_;
     Enforcer& enforcer_;
     std::function<Clock::time_point()> now_;
-    Expected expected_;
+    struct Changes {
+        bool is_announced = false; ///< since the last pass began
+        bool is_in_pass = false;   ///< before the pass that is under way
+        [[nodiscard]] bool is_expected() const { return is_announced || is_in_pass; }
+    };
+    [[nodiscard]] bool is_expected(const machine::Subject& subject) const {
+        return (std::holds_alternative<machine::TaskMask>(subject) ? of_tasks_ : of_queues_).is_expected();
+    }
+    Changes of_tasks_, of_queues_;
     Backoff backoff_;
     Refusals refusals_;
     state::Journal::Cursor past_; ///< up to where drop_gone() has looked

@@ -2,7 +2,6 @@
 #include "state/journal.hpp"
 
 #include "host/file.hpp"
-#include "state/journal_line.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::state {
@@ -24,7 +24,7 @@ using planner::UndoRecord;
 namespace {
 
 constexpr std::size_t most_gone = 4096;
-constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
+constexpr std::size_t rewritten_at_a_time = 32;
 constexpr std::size_t largest_journal = 256U << 20;
 // Lines that are no records, so that a reader who does not know them assumes damage, which is on the safe
 // side.
@@ -69,31 +69,24 @@ auto after(Map& map, const Journal::Cursor& cursor) {
 
 Result<Journal> Journal::open(const std::string& path) {
     Journal journal;
+    journal.path_ = path;
     if (path.empty()) return journal;
     bool is_lost = false;
-    auto text = journal.read(path, is_lost);
+    auto text = journal.read(is_lost);
     if (!text) return std::unexpected(std::move(text.error()));
     journal.damaged_ = journal.replay(*text) || is_lost;
-    std::string whole;
-    for (const auto* records : {&journal.held_, &journal.past_})
-        for (const auto& record : *records)
-            whole += journal.line_of(record);
-    if (journal.damaged_) whole += damage_mark;
-    journal.file_ = JournalFile(path);
-    // Rewritten at once: a torn last line would otherwise run into the next record.
-    if (!journal.file_.replace(whole))
-        if (auto done = journal.file_.use_as_it_is(*text); !done) return std::unexpected(done.error());
+    if (auto done = journal.write_whole(*text); !done) return std::unexpected(std::move(done.error()));
     return journal;
 }
 
 /// Puts aside what cannot be read in the file's place (a folder, a pipe, a link, a file that is too large),
 /// so that the daemon can begin a new one.
-Result<std::string> Journal::read(const std::string& path, bool& is_lost) {
-    auto text = host::read_file(path, largest_journal, host::Links::refused);
+Result<std::string> Journal::read(bool& is_lost) {
+    auto text = host::read_file(path_, largest_journal, host::Links::refused);
     if (!text) {
         auto& fault = text.error();
         const bool is_passing = fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM;
-        const auto place = is_passing ? std::string() : set_aside(path);
+        const auto place = is_passing ? std::string() : set_aside(path_);
         if (place.empty()) return std::unexpected(std::move(fault));
         fault.message += "; put aside as " + place + ", what it said is not known any more";
         faults_.push_back(std::move(fault));
@@ -104,11 +97,28 @@ Result<std::string> Journal::read(const std::string& path, bool& is_lost) {
     const auto boot = boot_of(whole);
     if (boot == FileBoot::damaged)
         faults_.push_back(
-            {"its first line, which names the boot, is damaged: the lines after it were used", path});
+            {"its first line, which names the boot, is damaged: the lines after it were used", path_});
     if (boot != FileBoot::another) return whole;
     faults_.push_back(
-        {"it is of an earlier boot: nothing that it tells of is in force, so it was dropped", path});
-    ::unlink(path.c_str()); // also where the disk is full
+        {"it is of an earlier boot: nothing that it tells of is in force, so it was dropped", path_});
+    ::unlink(path_.c_str()); // also where the disk is full
+    return {};
+}
+
+/// At once, as a torn last line would otherwise run into the next record. Where the disk is full, the file
+/// stays in use, which holds `old`.
+Result<void> Journal::write_whole(std::string_view old) {
+    auto whole = header();
+    for (const auto* records : {&held_, &past_})
+        for (const auto& record : *records)
+            whole += line_of(record);
+    if (damaged_) whole += damage_mark;
+    const bool is_written = host::replace_file(path_, whole, 0600).has_value();
+    file_.reset(
+        ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    if (!file_) return fail("cannot open the undo journal", path_, errno);
+    is_torn_ = !is_written && !old.empty() && !old.ends_with('\n');
+    bytes_ = whole_bytes_ = is_written ? whole.size() : old.size();
     return {};
 }
 
@@ -336,24 +346,58 @@ Result<void> Journal::mended() {
     return {};
 }
 
+/// Also to a rewrite that is under way. After an Error the file has no such line.
 Result<void> Journal::append(const std::string& line) {
     if (trouble_) return std::unexpected(*trouble_);
-    if (!file_.is_rewriting() && file_.is_bloated()) begin_rewrite();
-    if (file_.is_rewriting()) rewrite_some();
-    return file_.append(line);
+    if (!file_) return {};
+    const std::string text = is_torn_ ? "\n" + line : line;
+    const auto written = ::write(file_.get(), text.data(), text.size());
+    if (written == static_cast<ssize_t>(text.size())) {
+        is_torn_ = false;
+        bytes_ += text.size();
+        add_to_rewrite(line);
+        return {};
+    }
+    const int code = written < 0 ? errno : ENOSPC;
+    // Part of a line was written. If it cannot be cut off again, the next record begins with a line end, so
+    // that it has a line of its own.
+    const off_t end = written > 0 ? ::lseek(file_.get(), 0, SEEK_END) : 0;
+    if (written > 0 && (end < written || ::ftruncate(file_.get(), end - written) != 0)) is_torn_ = true;
+    return fail("cannot write the undo journal", path_, code);
 }
 
+/// False: it was removed or cut, or another one is in its place.
+bool Journal::is_in_place() const {
+    struct stat ours {
+    }, there{};
+    if (!file_ || ::fstat(file_.get(), &ours) != 0) return true; // nothing is known
+    if (::lstat(path_.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
+    return ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
+           static_cast<std::size_t>(ours.st_size) >= bytes_;
+}
+
+bool Journal::is_bloated() const {
+    constexpr std::size_t smallest = 1U << 20, growth = 4;
+    return bytes_ >= smallest && bytes_ >= growth * whole_bytes_;
+}
+
+/// If a step of a rewrite fails, there is none any more, and the old file stays in use.
 void Journal::begin_rewrite() {
-    file_.begin_rewrite();
+    const auto path = rewrite_path();
+    ::unlink(path.c_str()); // left by a daemon that was killed
+    rewrite_.reset(
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    rewritten_bytes_ = 0;
     rewritten_.reset();
     has_rewritten_held_ = false;
+    add_to_rewrite(header());
 }
 
 /// A record that changes after it was copied is overtaken by the line of the change, which goes to both
 /// files.
 void Journal::rewrite_some() {
     std::string text;
-    for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
+    for (std::size_t i = 0; i < rewritten_at_a_time; ++i) {
         const auto& records = has_rewritten_held_ ? past_ : held_;
         if (const auto at = after(records, rewritten_); at != records.end()) {
             text += line_of(*at);
@@ -362,26 +406,49 @@ void Journal::rewrite_some() {
             rewritten_.reset();
         } else {
             if (damaged_) text += damage_mark;
-            file_.add_to_rewrite(text);
-            return file_.finish_rewrite();
+            add_to_rewrite(text);
+            return finish_rewrite();
         }
     }
-    file_.add_to_rewrite(text);
+    add_to_rewrite(text);
+}
+
+void Journal::add_to_rewrite(std::string_view text) {
+    if (!rewrite_ || text.empty()) return;
+    rewritten_bytes_ += text.size();
+    if (::write(rewrite_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        give_up_rewrite();
+}
+
+void Journal::finish_rewrite() {
+    if (!rewrite_) return;
+    if (::rename(rewrite_path().c_str(), path_.c_str()) != 0) return give_up_rewrite();
+    file_ = std::move(rewrite_);
+    bytes_ = whole_bytes_ = rewritten_bytes_;
+    is_torn_ = false;
+}
+
+void Journal::give_up_rewrite() {
+    if (!rewrite_) return;
+    rewrite_.reset();
+    ::unlink(rewrite_path().c_str());
 }
 
 bool Journal::look_after_file(const std::function<bool()>& out_of_time) {
-    if (!file_.is_rewriting()) {
+    if (!rewrite_) {
         trouble_.reset();
-        if (file_.is_in_place()) return true;
-        if (auto there = renew_folder(); !there) trouble_ = std::move(there.error());
+        const bool is_there = is_in_place();
+        if (is_there && !is_bloated()) return true;
+        if (!is_there)
+            if (auto folder = renew_folder(); !folder) trouble_ = std::move(folder.error());
         if (trouble_) return true;
         begin_rewrite();
     }
-    while (file_.is_rewriting()) {
+    while (rewrite_) {
         rewrite_some();
-        if (file_.is_rewriting() && out_of_time()) return false;
+        if (rewrite_ && out_of_time()) return false;
     }
-    if (!file_.is_in_place()) trouble_ = Error{"it is gone, and a new one cannot be written", file_.path()};
+    if (!is_in_place()) trouble_ = Error{"it is gone, and a new one cannot be written", path_};
     return true;
 }
 
@@ -395,7 +462,7 @@ std::vector<Error> Journal::faults() const {
 
 /// Nothing is written into a folder that another user has put in its place.
 Result<void> Journal::renew_folder() {
-    const auto folder = std::filesystem::path(file_.path()).parent_path();
+    const auto folder = std::filesystem::path(path_).parent_path();
     std::error_code code;
     const bool is_gone = !std::filesystem::exists(folder, code);
     if (auto made = host::make_directories(folder); !made) return made;

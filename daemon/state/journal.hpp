@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/fd.hpp"
 #include "planner/action.hpp"
-#include "state/journal_file.hpp"
 #include "state/record.hpp"
 
 #include <cstdint>
@@ -22,13 +22,17 @@ namespace affinityd::state {
 
 /// The undo journal: one record for each subject that was changed, on disk before the change. It lives under
 /// the runtime directory, because affinity does not outlive a boot: a text file to which a line is appended
-/// for each change of a record, and a second one that confirms it; the last line of a subject counts. When
-/// most of it is history it is written anew, some records with each line.
+/// for each change of a record, and a second one that confirms it; the last line of a subject counts. Each
+/// line is one write(2), and no fsync: the file need only survive the daemon, not the machine. When most of
+/// it is history, a pass writes it anew beside the file, and puts that in its place when it is whole.
 class Journal final : public planner::UndoLookup {
   public:
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
     /// file stays in use. With "" nothing is written (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
+    Journal(Journal&&) noexcept = default;
+    Journal& operator=(Journal&&) noexcept = default;
+    ~Journal() override { give_up_rewrite(); }
 
     /// The record in force; null: there is none. It stays as it is when the journal changes.
     [[nodiscard]] planner::UndoPointer find(const machine::Subject& subject) const override;
@@ -94,7 +98,8 @@ class Journal final : public planner::UndoLookup {
     /// Faults that were found when the file was opened, or with its folder later, for a person; and last, as
     /// long as that is so, why it is gone and cannot be written anew: until it can, nothing is written down.
     [[nodiscard]] std::vector<Error> faults() const;
-    /// Writes the file anew if somebody has removed or cut it. False: out of time, there is more to do.
+    /// Writes the file anew if it was removed or cut, or is mostly history. False: out of time, there is more
+    /// to do.
     [[nodiscard]] bool look_after_file(const std::function<bool()>& out_of_time);
 
   private:
@@ -102,20 +107,35 @@ class Journal final : public planner::UndoLookup {
     void take_line(Line line);
     void use(const machine::Subject& subject, Record record);
     [[nodiscard]] std::shared_ptr<const Terms> share(Terms terms, std::string text, bool is_of_task);
-    [[nodiscard]] Result<void> append(const std::string& line);
     [[nodiscard]] std::string line_of(const Records::value_type& record) const;
+    [[nodiscard]] Result<std::string> read(bool& is_lost);
+    [[nodiscard]] Result<void> write_whole(std::string_view old);
+    [[nodiscard]] Result<void> append(const std::string& line);
+    [[nodiscard]] bool is_in_place() const;
+    [[nodiscard]] bool is_bloated() const;
     [[nodiscard]] Result<void> renew_folder();
+    [[nodiscard]] std::string rewrite_path() const { return path_ + ".new"; }
     void begin_rewrite();
     void rewrite_some();
-    [[nodiscard]] Result<std::string> read(const std::string& path, bool& is_lost);
+    void add_to_rewrite(std::string_view text);
+    void finish_rewrite();
+    void give_up_rewrite();
+    Journal() = default;
 
     Records held_, past_;
     std::deque<machine::Subject> gone_; ///< those of past_ that are, the oldest first
     std::unordered_map<std::string, std::weak_ptr<const Terms>> terms_; ///< by to_text()
     std::size_t most_terms_ = 64;      ///< there may be that many before those that nothing uses are dropped
     std::unordered_set<CpuSet> masks_; ///< that tasks have or had from us; some more, until terms are dropped
-    JournalFile file_{""};
-    Cursor rewritten_;                ///< up to where the rewritten file has the records
+
+    std::string path_; ///< "": in memory only
+    host::Fd file_;
+    std::size_t bytes_ = 0;       ///< of it that were written
+    std::size_t whole_bytes_ = 0; ///< of them when it was last written as a whole
+    bool is_torn_ = false;        ///< the last write ended inside a line
+    host::Fd rewrite_;            ///< beside it; none: it is not being written anew
+    std::size_t rewritten_bytes_ = 0;
+    Cursor rewritten_;                ///< up to where it has the records
     bool has_rewritten_held_ = false; ///< and goes on with past_
     std::vector<Error> faults_;
     std::optional<Error> trouble_;

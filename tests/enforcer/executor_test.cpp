@@ -182,9 +182,9 @@ TEST_F(ExecutorTest, LeavesAFightForLongerEachTime) {
             EXPECT_EQ(put_right(), (std::vector{Kind::corrected, Kind::fight}));
             now_ += rest - 1s;
             EXPECT_FALSE(run(subject, all, CpuSet{1})) << "it rests";
-            executor_->expect_changes({true, true});
+            executor_->expect_changes(true);
             EXPECT_TRUE(run(subject, all, CpuSet{1})) << "the kernel may have reset it";
-            executor_->expect_changes({});
+            executor_->begin_stop();
             now_ += 1s;
         }
         EXPECT_FALSE(executor_->is_put_off({subject, CpuSet{1}, all, "", {}, true}))
