@@ -89,6 +89,16 @@ void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
         shared_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
 }
 
+void Daemon::link_changed(const std::string& nic) {
+    if (is_stopping_) return;
+    if (nic.empty() || queues_.concerns(nic)) shared_.executor.expect_changes(false);
+    // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
+    // at once (a host full of containers starts) are left to it altogether.
+    machine_changed_ = true;
+    if (!nic.empty() && !work().is_urgent_full()) work().add_urgent(std::make_unique<NicRound>(queues_, nic));
+    shared_.want_pass();
+}
+
 Result<void> Daemon::start() {
     for (const auto& fault : shared_.journal().faults())
         shared_.log.error("the undo journal: " + fault.to_string());

@@ -91,7 +91,6 @@ class Daemon final : public Commands {
     class ExplainJob;
     using Time = std::chrono::system_clock::time_point;
 
-    [[nodiscard]] bool has_targets(const std::string& nic) const;
     void use(std::shared_ptr<World> world, ReloadReason reason);
     void use_reloaded(Loader& loader, Answer answer, Until until, ReloadReason reason);
     void update_claims();
@@ -116,7 +115,6 @@ class Daemon final : public Commands {
     Balancer balancer_;
     LatencySource latencies_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
-    std::uint64_t links_read_ = 0; ///< interfaces, each alone
     bool is_stopping_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;

@@ -24,31 +24,6 @@ constexpr const char* reloaded = "the policies were reloaded meanwhile";
 constexpr const char* reloaded_and_passed =
     "the policies were reloaded meanwhile: this is what the pass after that did";
 
-void complain(Log& log, const Error& error) {
-    log.error("the machine could not be read again, going on with what is known: " + error.to_string(),
-              "machine not read");
-}
-
-/// Reads one interface again, in steps.
-Sequence::Stage reread_nic(Shared& shared, const std::string& nic) {
-    return
-        [&shared, nic, reader = std::shared_ptr<machine::InterfaceReader>()](const OutOfTime& out) mutable {
-            auto& current = shared.current;
-            if (!reader)
-                reader = std::make_shared<machine::InterfaceReader>(shared.root, nic, current->machine());
-            const auto done = reader->step(out);
-            if (done && !*done) return false;
-            if (!done) {
-                complain(shared.log, done.error());
-                return true;
-            }
-            machine::Machine machine = current->machine();
-            reader->put_into(machine);
-            current->update(std::move(machine));
-            return true;
-        };
-}
-
 } // namespace
 
 /// One pass: everything once, in this order.
@@ -128,16 +103,18 @@ bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
     auto& current = daemon_.shared_.current;
     if (!reading_) {
         if (!std::exchange(daemon_.machine_changed_, false)) return true;
-        reading_.emplace(current.world, daemon_.links_read_,
+        reading_.emplace(current.world, daemon_.queues_.links_read(),
                          machine::MachineReader(daemon_.shared_.root, &current->machine()));
     }
     auto done = reading_->reader.step(out_of_time);
     for (; done && !*done; done = reading_->reader.step(out_of_time))
         if (out_of_time()) return false;
     if (!done) {
-        complain(daemon_.shared_.log, done.error());
+        daemon_.shared_.log.error("the machine could not be read again, going on with what is known: " +
+                                      done.error().to_string(),
+                                  "machine not read");
         daemon_.machine_changed_ = true;
-    } else if (reading_->links_read != daemon_.links_read_) {
+    } else if (reading_->links_read != daemon_.queues_.links_read()) {
         daemon_.machine_changed_ = true;
     } else if (reading_->world == current.world) {
         current->update(reading_->reader.take());
@@ -210,35 +187,6 @@ void Daemon::begin_pass(bool machine_changed) {
     tasks_.events().begin_pass();
     answers_.begin();
     work().begin_pass(std::make_unique<Pass>(*this));
-}
-
-/// True if a policy wants something of the interface, which may have got this name just now. Containers'
-/// interfaces come and go all the time, and say nothing of its interrupts.
-bool Daemon::has_targets(const std::string& nic) const {
-    const auto index = shared_.root.sys().number("class/net/" + nic + "/ifindex");
-    const auto& machine = shared_.current->machine();
-    return std::ranges::any_of(shared_.current.placements().queues, [&](const planner::QueueTarget& target) {
-        const auto* known = machine.nic(target.nic);
-        return target.nic == nic || (known != nullptr && index && known->ifindex == *index);
-    });
-}
-
-void Daemon::link_changed(const std::string& nic) {
-    if (is_stopping_) return;
-    if (nic.empty() || has_targets(nic)) shared_.executor.expect_changes(false);
-    // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
-    // at once (a host full of containers starts) are left to it altogether.
-    machine_changed_ = true;
-    if (!nic.empty() && !work().is_urgent_full()) {
-        auto round = std::make_unique<Sequence>();
-        round->until(reread_nic(shared_, nic));
-        round->then_do([this, nic] {
-            ++links_read_;
-            return std::make_unique<QueueRound>(queues_, nic);
-        });
-        work().add_urgent(std::move(round));
-    }
-    shared_.want_pass();
 }
 
 void PassAnswers::begin() {

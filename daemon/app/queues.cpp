@@ -234,6 +234,36 @@ status::QueueStatus Queues::status_now(const QueueTarget& target) const {
     return value;
 }
 
+bool Queues::concerns(const std::string& nic) const {
+    const auto index = shared_.root.sys().number("class/net/" + nic + "/ifindex");
+    const auto& machine = shared_.current->machine();
+    return std::ranges::any_of(shared_.current.placements().queues, [&](const QueueTarget& target) {
+        const auto* known = machine.nic(target.nic);
+        return target.nic == nic || (known != nullptr && index && known->ifindex == *index);
+    });
+}
+
+bool NicRound::step(const OutOfTime& out_of_time) {
+    if (!round_) {
+        auto& current = queues_.shared().current;
+        if (!reader_) reader_.emplace(queues_.shared().root, nic_, current->machine());
+        const auto done = reader_->step(out_of_time);
+        if (done && !*done) return false;
+        if (done) {
+            machine::Machine machine = current->machine();
+            reader_->put_into(machine);
+            current->update(std::move(machine));
+        } else {
+            queues_.shared().log.error(
+                nic_ + " could not be read again, going on with what is known: " + done.error().to_string(),
+                "machine not read");
+        }
+        queues_.count_read_link();
+        round_.emplace(queues_, nic_);
+    }
+    return round_->step(out_of_time);
+}
+
 bool QueueRound::is_meant(const std::string& nic) const {
     return !nic_ || nic == *nic_ || std::ranges::find(under_, nic) != under_.end();
 }

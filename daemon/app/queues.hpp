@@ -7,13 +7,16 @@
 #include "app/undo.hpp"
 #include "app/work.hpp"
 #include "enforcer/executor.hpp"
+#include "machine/reader.hpp"
 #include "planner/plan.hpp"
 #include "status/status.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::app {
@@ -52,6 +55,13 @@ class Queues {
     /// those of that interface.
     [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {});
 
+    /// True if a policy wants something of the interface, which may have got this name just now. Containers'
+    /// interfaces come and go all the time, and say nothing of its interrupts.
+    [[nodiscard]] bool concerns(const std::string& nic) const;
+    /// Interfaces that were read alone since the start: a reading of the whole machine meanwhile is too old.
+    [[nodiscard]] std::uint64_t links_read() const { return links_read_; }
+    void count_read_link() { ++links_read_; }
+
   private:
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
     [[nodiscard]] const planner::QueueTarget& decider(const planner::QueueTarget& target) const;
@@ -67,6 +77,7 @@ class Queues {
     Placed& placed_;
     planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
+    std::uint64_t links_read_ = 0;
 };
 
 /// One round over all queues or those of one interface and of what is under it, in slices.
@@ -87,6 +98,19 @@ class QueueRound final : public Job {
     std::size_t next_ = 0;             ///< target
     bool is_begun_ = false;
     std::optional<std::vector<planner::Subject>> unwanted_;
+};
+
+/// Reads one interface again, alone, and puts its queues right.
+class NicRound final : public Job {
+  public:
+    NicRound(Queues& queues, std::string nic) : queues_(queues), nic_(std::move(nic)) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    Queues& queues_;
+    std::string nic_;
+    std::optional<machine::InterfaceReader> reader_;
+    std::optional<QueueRound> round_; ///< once the interface was read
 };
 
 /// One look at the masks of the interrupts under policy, and at nothing else: no kernel event tells that

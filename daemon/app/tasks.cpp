@@ -133,7 +133,7 @@ bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const 
 
 // Events.
 
-void Tasks::miss(int pid, const Error& why) {
+void Tasks::miss(const Error& why) {
     shared_.log.error(why.to_string(), "process not read");
     miss();
 }
@@ -167,7 +167,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         return;
     }
     auto scan = inventory::ProcessScan::open(shared_.root, pid, &sources_);
-    if (!scan) return miss(pid, scan.error());
+    if (!scan) return miss(scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
         events_.later().forget(pid);
         if (table_.find(pid) != nullptr) miss();
@@ -229,7 +229,7 @@ void Tasks::thread_changed(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const auto thread = inventory::read_thread(shared_.root, pid, tid);
-    if (!thread) return miss(pid, thread.error());
+    if (!thread) return miss(thread.error());
     if (!*thread) return;
     place_fresh(*known, **thread);
     made_threads(*known, (*thread)->id.start_time);

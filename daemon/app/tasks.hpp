@@ -169,7 +169,7 @@ class Tasks {
     [[nodiscard]] bool sets_interrupts(const inventory::ProcessScan& scan) const;
     void came_or_went();
     void miss() { shared_.work.want(Work::Urgency::later); }
-    void miss(int pid, const Error& why);
+    void miss(const Error& why);
 
     Shared& shared_;
     const Current& current_;
