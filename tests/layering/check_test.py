@@ -51,6 +51,16 @@ FAULTS = {
                           "daemon/y/d.hpp": "\n"}, "daemon/y:", "a cycle of folders: daemon/y daemon/z"),
     "a cycle of folders in tools": ({"tools/t/verbs/a.hpp": '#include "views/b.hpp"\n', "tools/t/views/b.hpp": '#include "../verbs/c.hpp"\n',
                                      "tools/t/views/c.hpp": '#include "verbs/c.hpp"\n', "tools/t/verbs/c.hpp": "\n"}, "tools/t/verbs:", "cycle of folders"),
+    "a header of one user": ({"daemon/irq/a.hpp": "\n", "daemon/irq/b.cpp": '#include "irq/a.hpp"\n'}, "daemon/irq/a.hpp:1:", "only daemon/irq/b.cpp includes"),
+    "many callbacks": ({"daemon/irq/a.hpp": "struct S {\n" + "".join(f"    std::function<void(int)> f{n};\n" for n in range(3)) + "};\n"},
+                       "daemon/irq/a.hpp:1:", "S has 3 std::function members"),
+    "many files": ({f"daemon/irq/a{n}.cpp": BODY for n in range(41)}, "daemon/irq:1:", "41 files"),
+    "many lines": ({"daemon/irq/a.cpp": BODY * 100}, "daemon/irq:1:", "7900 lines"),
+    "small files": ({f"daemon/{'irq' if n % 2 else 'netdev'}/a{n}.cpp": "\n" for n in range(41)}, "daemon:1:", "the median file has 1 lines"),
+    "a hop without a file": ({"daemon/irq/a.cpp": "\n", "docs/ARCHITECTURE.md": "| 1 | `irq/b.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:", "no f in daemon/irq/b"),
+    "a hop without its function": ({"daemon/irq/a.cpp": "int g;\n", "docs/ARCHITECTURE.md": "| 1 | `irq/a.cpp: S::f` |\n"}, "docs/ARCHITECTURE.md:1:", "no S::f"),
+    "a long way": ({"daemon/irq/a.cpp": "void f();\n" + BODY * 32, "docs/ARCHITECTURE.md": "**A way.**\n| 1 | `irq/a.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:",
+                   "A way. 2529 lines"),
     "a cycle of files": ({"daemon/irq/a.hpp": '#include "irq/b.hpp"\n', "daemon/irq/b.hpp": '#include "a.hpp"\n'}, "daemon/irq/a.hpp:", "cycle of files"),
 }
 GOOD = {
@@ -66,8 +76,6 @@ GOOD = {
 
 WARNINGS = {
     "a long function": ({"daemon/irq/a.cpp": f"void f() {{\n{BODY}}}\n"}, "daemon/irq/a.cpp:1: f has 81 lines"),
-    "many callbacks": ({"daemon/irq/a.hpp": "struct S {\n" + "".join(f"    std::function<void(int)> f{n};\n" for n in range(3)) + "};\n"},
-                       "daemon/irq/a.hpp:1: S has 3 std::function members"),
 }
 
 

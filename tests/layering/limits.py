@@ -1,12 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large functions may be, and how many std::function members a class may have. Universal Ctags parses: it knows scopes, members and where
-things end. Both are warnings: they are printed, and fail nothing."""
+"""Limits that pull towards few, larger files: a header with one user, files and lines of a room, the median file, callbacks of a class, and the
+lines that a reader of a way in docs/ARCHITECTURE.md must read. Functions that are long are warnings. Universal Ctags parses."""
 import collections
 import json
+import re
+import statistics
 import subprocess
+
+import sources
 
 FUNCTION_LINES = 80
 CALLBACKS = 2
+FILES = 40
+MEDIAN = 90
+WALK_LINES = 2500
+# Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
+BUDGETS = {
+    "base": 1000, "host": 1900, "policy": 3950,  # 2,600
+    "topology": 1500, "inventory": 3000,  # 2,500
+    "irq": 1130, "netdev": 1520, "machine": 1520,  # 1,300
+    "locality": 400, "planner": 5350,  # 4,600
+    "state": 1730,  # 1,500
+    "measure": 1060, "accounting": 1230,  # 1,900 together
+    "enforcer": 1630,  # 1,500
+    "steer": 1560,  # 1,500
+    "coexist": 700, "status": 1300,  # 1,200
+    "app": 8600,  # 4,800
+    "events": 1880, "control": 1800,  # 2,800 together
+}
+# Ways that take longer to read, and how many lines they have.
+LONG_WAYS = {"A process is executed; its thread gets its CPUs.": 2820}
+# These own the parts of their room, and include each.
+OWNERS = {"daemon/app/daemon.hpp", "daemon/events/loop.hpp", "daemon/control/server.hpp"}
+# Headers with one user in their room -> the reason.
+ONE_USER = {
+    "daemon/app/task_events.hpp": "the queue of events and the budgets that pay for them, apart from the table of tasks",
+    "daemon/coexist/irqbalance.hpp": "the talk with irqbalance, apart from those that are only named",
+    "daemon/enforcer/backoff.hpp": "rules without a system call, which a test tries with a clock of its own",
+    "daemon/enforcer/memory_mover.hpp": "a thread of its own",
+    "daemon/enforcer/task_masks.hpp": "tested by itself with a kernel that reuses numbers",
+    "daemon/inventory/users.hpp": "a thread of its own",
+    "daemon/state/record.hpp": "the format of the journal's lines, tested by itself",
+}
+# Classes with more callbacks -> how many.
+CALLING = {
+    "daemon/control/bus.hpp: affinityd::control::SystemBus::Hooks": 3,
+    "daemon/events/cgroup_watch.hpp: affinityd::events::CgroupWatch::Listeners": 3,
+    "daemon/events/sources.hpp: affinityd::events::Subscription::Parts": 3,
+}
+HOP = re.compile(r"^\| \d+ \| `([\w/]+)\.(?:bpf\.)?[ch](?:pp)?: ([\w:~() ]+)`")
 CTAGS = ["ctags", "-R", "--languages=C++", "--langmap=C++:.cpp.hpp", "--kinds-C++=+p", "--fields=+neKSZt", "--output-format=json", "-f", "-"]
 
 
@@ -16,24 +58,87 @@ def tags(root, files):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def of_functions(found):
+def long_functions(found):
     for tag in found:
         is_lambda = tag["name"].startswith("__anon")
         if tag["kind"] == "function" and not is_lambda and (lines := tag["end"] - tag["line"] + 1) > FUNCTION_LINES:
             yield f"{tag['path']}:{tag['line']}: {tag['name']} has {lines} lines, more than {FUNCTION_LINES}"
 
 
-def of_classes(found):
+def many_callbacks(found):
     # A class is known by its file and scope, so that equal names in unnamed namespaces of two files stay apart.
     callbacks = collections.Counter((tag["path"], tag.get("scope")) for tag in found
                                     if tag["kind"] == "member" and "std::function<" in tag.get("typeref", ""))
     for tag in found:
         scope = f"{tag['scope']}::{tag['name']}" if "scope" in tag else tag["name"]
-        if tag["kind"] in ("class", "struct") and (count := callbacks[tag["path"], scope]) > CALLBACKS:
+        if tag["kind"] in ("class", "struct") and (count := callbacks[tag["path"], scope]) > CALLING.get(f"{tag['path']}: {scope}", CALLBACKS):
             yield f"{tag['path']}:{tag['line']}: {tag['name']} has {count} std::function members, more than {CALLBACKS}"
 
 
+def headers_of_one_user(files):
+    """A header that one file of its room includes belongs into that file; its own source does not count."""
+    names = {source.name: source for source in files}
+    users = collections.defaultdict(set)
+    for source in files:
+        for _, header, is_angled in source.includes:
+            target = None if is_angled else sources.resolve(source, header, names)
+            if target and target.removesuffix(".hpp") != source.name.removesuffix(".cpp"):
+                users[target].add(source.name)
+    for header, included in users.items():
+        if names[header].room and len(included) == 1 and names[user := included.pop()].room == names[header].room and user not in OWNERS and header not in ONE_USER:
+            yield f"{header}:1: only {user} includes it: it belongs there"
+    for header in sorted(set(ONE_USER) & set(names) - {header for header in users}):
+        yield f"{header}:1: no file includes it"
+
+
+def rooms(files):
+    lines, count = collections.Counter(), collections.Counter()
+    for source in files:
+        if source.room:
+            lines[source.room] += source.text.count("\n")
+            count[source.room] += 1
+    for room in count:
+        if count[room] > FILES:
+            yield f"daemon/{room}:1: {count[room]} files, more than {FILES}"
+        if room in BUDGETS and lines[room] > BUDGETS[room]:
+            yield f"daemon/{room}:1: {lines[room]} lines, more than {BUDGETS[room]}"
+
+
+def median(files):
+    sizes = [source.text.count("\n") for source in files if source.name.startswith("daemon/")]
+    if sizes and len(sizes) > FILES and statistics.median(sizes) < MEDIAN:
+        yield f"daemon:1: the median file has {statistics.median(sizes):.0f} lines, fewer than {MEDIAN}"
+
+
+def ways(root, files):
+    """Each hop of a way names a file and a function in it; the files of a way can be read in a quarter of an hour."""
+    page = root / "docs" / "ARCHITECTURE.md"
+    names = {source.name: source for source in files}
+    way, read = None, collections.defaultdict(set)
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines() if page.exists() else (), 1):
+        if line.startswith("**"):
+            way = line.strip("*")
+        hop = HOP.match(line)
+        if not hop:
+            continue
+        stem, function = hop.groups()
+        stem = stem if stem.startswith("tools/") else f"daemon/{stem}"
+        found = [name for name in names if name.rpartition(".")[0].removesuffix(".bpf") == stem]
+        read[way].update(found)
+        if not any(function.rpartition("::")[2] in names[name].text for name in found):
+            yield f"docs/ARCHITECTURE.md:{number}: there is no {function} in {stem}"
+    for way, found in read.items():
+        if (lines := sum(names[name].text.count("\n") for name in found)) > LONG_WAYS.get(way, WALK_LINES):
+            yield f"docs/ARCHITECTURE.md:1: {way} {lines} lines to read, more than {WALK_LINES}"
+
+
+def complaints(root, files):
+    yield from headers_of_one_user(files)
+    yield from rooms(files)
+    yield from median(files)
+    yield from ways(root, files)
+    yield from many_callbacks(tags(root, files))
+
+
 def warnings(root, files):
-    found = tags(root, files)
-    yield from of_functions(found)
-    yield from of_classes(found)
+    yield from long_functions(tags(root, files))

@@ -22,7 +22,7 @@ LIBRARIES = {
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "curses.h": ["affinityctl/*"],
-    "bpf/": ["steer/*", "affinityctl/sharers/event_wakes.cpp"],
+    "bpf/": ["steer/*", "affinityctl/sharers/*"],
 }
 FILES = ["<fstream>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<dirent.h>", "<sys/stat.h>", "host/*"]
 SOCKETS = ["<sys/socket.h>", "<sys/un.h>", "<netinet/*", "<netlink/*"]

@@ -48,7 +48,7 @@ def without(text, drop_literals):
 def read(root):
     """All sources below daemon/ and tools/ of the project, in the order of their names."""
     found = []
-    for path in sorted(path for top in ("daemon", "tools") for path in (root / top).rglob("*") if path.suffix in (".cpp", ".hpp")):
+    for path in sorted(path for top in ("daemon", "tools") for path in (root / top).rglob("*") if path.suffix in (".cpp", ".hpp", ".c", ".h")):
         text = path.read_text(encoding="utf-8")
         includes = [(number, match.group(2), match.group(1) == "<") for number, line in enumerate(text.splitlines(), 1)
                     if (match := INCLUDE.match(line))]
