@@ -106,7 +106,7 @@ bool Balancer::step(const OutOfTime& out_of_time) {
 }
 
 void Balancer::begin(Clock::time_point now) {
-    weighing_.emplace();
+    weighing_ = Weighing{};
     if (begun_) weighing_->since = now - *begun_;
     begun_ = now;
     weighing_->ticks = host::ticks_since_boot();

@@ -185,9 +185,11 @@ void Daemon::use_reloaded(Loader& loader, Answer answer, Until until, ReloadReas
     shared_.log.info(loaded);
     auto fault = loading_.report();
     if (!fault.empty()) fault = loading_.warnings() + fault;
-    if (until == Until::done) answers_.add({std::move(answer), loading_.warnings() + loaded, fault});
+    if (until == Until::done) {
+        answers_.add({std::move(answer), loading_.warnings() + loaded, fault});
+        return begin_pass(true);
+    }
     begin_pass(true);
-    if (until == Until::done) return;
     if (!fault.empty()) return answer(fail(std::move(fault)));
     answer(status::message_text(loading_.warnings() + loaded));
 }
@@ -197,9 +199,12 @@ void Daemon::apply(Answer answer, Until until) {
     shared_.releases.clear();
     update_claims();
     shared_.executor.begin_anew();
-    if (until == Until::done) answers_.add({std::move(answer)});
+    if (until == Until::done) {
+        answers_.add({std::move(answer)});
+        return begin_pass(true);
+    }
     begin_pass(true);
-    if (until == Until::begun) answer(status::message_text("a pass has begun"));
+    answer(status::message_text("a pass has begun"));
 }
 
 void Daemon::release(const std::string& what, Answer answer, Until until) {

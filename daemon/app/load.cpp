@@ -177,11 +177,12 @@ void World::take_over(const World& before) {
 }
 
 std::string LastGood::path_of(std::string_view name) const {
-    return fmt::format("{}/{}{}", folder_, name, ending);
+    return fmt::format("{}/{}{}", folder_.empty() ? "last-good" : folder_, name, ending);
 }
 
-/// A link in the folder is none of ours.
+/// In force since this daemon reads, else before it; a link in the folder is none of ours.
 Result<std::optional<std::string>> LastGood::find(std::string_view name) const {
+    if (const auto known = texts_.find(name); known != texts_.end()) return known->second;
     if (folder_.empty()) return std::nullopt;
     const auto path = path_of(name);
     if (auto checked = host::check_ownership(folder_); !checked) return std::unexpected(checked.error());
@@ -192,11 +193,16 @@ Result<std::optional<std::string>> LastGood::find(std::string_view name) const {
 }
 
 void LastGood::keep(std::map<std::string, std::string> good, const Names& faulty) {
-    if (folder_.empty()) return;
+    std::erase_if(texts_, [&](const auto& entry) { return !faulty.contains(entry.first); });
     kept_ = faulty;
-    for (const auto& [name, text] : good)
+    for (auto& [name, text] : good) {
         kept_.insert(name);
-    unwritten_ = std::move(good);
+        texts_.insert_or_assign(name, std::move(text));
+    }
+    if (folder_.empty()) return;
+    for (const auto& [name, text] : texts_)
+        unwritten_.insert(name);
+    std::erase_if(unwritten_, [&](const auto& name) { return !texts_.contains(name); });
     is_written_ = false;
 }
 
@@ -207,19 +213,26 @@ Result<void> LastGood::write(const std::string& name, const std::string& text) c
     return is_there ? Result<void>() : host::replace_file(path, text);
 }
 
+/// Where one finds no room, a shorter one may.
 bool LastGood::step(const OutOfTime& out_of_time) {
     if (is_written_) return true;
-    auto done = unwritten_.empty() ? Result<void>() : host::make_directories(folder_);
+    auto done = texts_.empty() ? Result<void>() : host::make_directories(folder_);
     if (done) done = host::check_ownership(folder_);
-    while (done && !unwritten_.empty()) {
-        done = write(unwritten_.begin()->first, unwritten_.begin()->second);
-        if (!done) break;
-        unwritten_.erase(unwritten_.begin());
+    fault_ = done ? fault_ : done.error().to_string();
+    if (!done) return true;
+    while (!unwritten_.empty()) {
+        const auto name = unwritten_.extract(unwritten_.begin());
+        if (const auto text = texts_.find(name.value()); text != texts_.end())
+            if (const auto written = write(text->first, text->second); !written) {
+                failed_.insert(name.value());
+                fault_ = written.error().to_string();
+            }
         if (out_of_time()) return false;
     }
-    fault_ = done ? "" : done.error().to_string();
-    is_written_ = done.has_value();
-    if (done) remove_others();
+    is_written_ = failed_.empty();
+    if (is_written_) fault_.clear();
+    unwritten_ = std::exchange(failed_, {});
+    remove_others();
     return true;
 }
 

@@ -169,7 +169,7 @@ struct Shared {
 class LastGood {
   public:
     using Names = std::set<std::string, std::less<>>;
-    /// `folder` "": none is kept. It is made when there is something to keep.
+    /// `folder`: for the next start; it is made when there is something to keep. "": none is kept there.
     explicit LastGood(std::string folder) : folder_(std::move(folder)) {}
 
     [[nodiscard]] std::string path_of(std::string_view name) const;
@@ -186,7 +186,8 @@ class LastGood {
     [[nodiscard]] Result<void> write(const std::string& name, const std::string& text) const;
     void remove_others() const;
     std::string folder_;
-    std::map<std::string, std::string> unwritten_; ///< texts by name
+    std::map<std::string, std::string, std::less<>> texts_; ///< by name, since the start
+    Names unwritten_, failed_;                              ///< of these
     Names kept_;
     bool is_written_ = true;
     std::string fault_;

@@ -41,8 +41,8 @@ inline constexpr const char* history_damaged_message = "efd68412d3904fcd896cc839
 /// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its
 /// thousand different thread ids fill the journal: of a kind the first ten a minute are shown (or as many as
 /// Kind says); the others are counted, and the count is told after the minute. A message without a kind is
-/// one of its own: it is shown the 1st, 10th, 100th, ... time. Each is one line: names in it may be any
-/// bytes, and are escaped here (base/escape.hpp).
+/// one of its own: it is shown the 1st, 10th, 100th, ... time. Names in it may be any bytes, and are
+/// escaped here (base/escape.hpp).
 class Log {
   public:
     using Clock = std::chrono::steady_clock;

@@ -19,7 +19,7 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_told_a_minute = 30; ///< shown a minute: as many as Log shows of a kind
+constexpr unsigned most_told_a_minute = 30; ///< shown a minute
 constexpr const char* reloaded = "the policies were reloaded meanwhile";
 constexpr const char* reloaded_and_passed =
     "the policies were reloaded meanwhile: this is what the pass after that did";

@@ -450,6 +450,17 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
     return is_cut ? 0 : static_cast<std::uint64_t>(now);
 }
 
+void Steering::add_lane(steer::Service& service, unsigned cpu, const std::vector<std::uint64_t>& cookies,
+                        Space& space) {
+    steer::Service::Lane lane{static_cast<unsigned>(service.slots.size()),
+                              static_cast<unsigned>(cookies.size()), 0};
+    for (const auto cookie : cookies) {
+        service.slots.push_back(cookie);
+        lane.pass_on = std::max(lane.pass_on, space.taken[cookie].pass_on);
+    }
+    service.lanes.emplace(cpu, lane);
+}
+
 /// How connections to each address are to be handed out. `process`: one of the namespace.
 std::vector<steer::Service> Steering::services(int process, Space& space,
                                                const std::vector<steer::Listener>& listeners) {
@@ -478,15 +489,8 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
                 group, [&](const auto* one) { return !space.seen.at(one->cookie).policy.empty(); });
             seen.policy = space.seen.at((*known)->cookie).policy;
         }
-        for (const auto& [cpu, cookies] : of_cpus) {
-            steer::Service::Lane lane{static_cast<unsigned>(service.slots.size()),
-                                      static_cast<unsigned>(cookies.size()), 0};
-            for (const auto cookie : cookies) {
-                service.slots.push_back(cookie);
-                lane.pass_on = std::max(lane.pass_on, space.taken[cookie].pass_on);
-            }
-            service.lanes.emplace(cpu, lane);
-        }
+        for (const auto& [cpu, cookies] : of_cpus)
+            add_lane(service, cpu, cookies, space);
         // The kernel's choice among all of them gives the others their part.
         service.pass_on = 1 - static_cast<double>(service.slots.size()) / static_cast<double>(group.size());
         if (service.slots.empty()) continue;

@@ -153,6 +153,8 @@ class Steering {
     void weigh(Space& space, const Takers& takers);
     [[nodiscard]] std::optional<std::uint64_t> list_others(int process, Space& space,
                                                            const std::set<std::uint16_t>& ports) const;
+    static void add_lane(steer::Service& service, unsigned cpu, const std::vector<std::uint64_t>& cookies,
+                         Space& space);
     [[nodiscard]] std::vector<steer::Service> services(int process, Space& space,
                                                        const std::vector<steer::Listener>& listeners);
     [[nodiscard]] bool spread_workers(const Space& space);

@@ -68,11 +68,12 @@ Result<void> CgroupWatch::start() {
     return begin();
 }
 
-/// All anew.
+/// All anew. An Error: the watches before stay.
 Result<void> CgroupWatch::begin() {
+    host::Fd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!inotify) return fail("control groups cannot be watched", {}, errno);
     readable_.end();
-    inotify_ = host::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (!inotify_) return fail("control groups cannot be watched", {}, errno);
+    inotify_ = std::move(inotify);
     if (auto added = readable_.add_to(event_, inotify_.get(), "control groups"); !added) return added;
     groups_.clear();
     watches_.clear();

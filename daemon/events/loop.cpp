@@ -267,7 +267,7 @@ void Loop::take_arguments() {
     if (is_stopping_) return;
     for (const auto& process : late)
         tasks.process_changed(process.tid);
-    if (!late.empty()) want_pass(later); // for others, which could not be asked
+    if (tasks.sources().command_lines()->take_refused() && !late.empty()) want_pass(later);
 }
 
 /// After whatever else was handled: processes under policy may live in other cpusets than before.

@@ -24,7 +24,7 @@ namespace affinityd::inventory {
 namespace {
 
 constexpr std::chrono::seconds long_silence{1}; ///< a busy machine is late, too
-constexpr std::size_t most_waiting_for_one = 2, most_waiting = 16;
+constexpr std::size_t most_waiting_for_one = 2, most_waiting = 16, most_slow = 4096;
 
 CommandLines::Answer read_all(const host::Fd& file, std::size_t limit) {
     CommandLines::Answer answer;
@@ -101,16 +101,29 @@ bool CommandLines::start() {
     return true;
 }
 
-bool CommandLines::has_room(const TaskId& process, uid_t user) const {
-    const auto is_its_own = [&](const auto& reader) { return reader->process == process; };
+bool CommandLines::is_asked(const TaskId& process) const {
+    return std::ranges::any_of(waiting_, [&](const auto& reader) { return reader->process == process; });
+}
+
+bool CommandLines::has_room(uid_t user) const {
     const auto is_users = [&](const auto& reader) { return reader->user == user; };
-    return waiting_.size() < most_waiting && std::ranges::none_of(waiting_, is_its_own) &&
+    return waiting_.size() < most_waiting &&
            std::ranges::count_if(waiting_, is_users) < static_cast<std::ptrdiff_t>(most_waiting_for_one);
+}
+
+CommandLines::Clock::duration CommandLines::patience_for(const TaskId& process, Clock::time_point now) const {
+    const auto late = slow_.find(process);
+    return late != slow_.end() && now - late->second < std::chrono::minutes(1) ? Clock::duration::zero()
+                                                                               : patience_;
 }
 
 CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, std::size_t limit, uid_t user) {
     if (auto late = late_.extract(process)) return std::move(late.mapped());
-    if (!has_room(process, user)) return {EAGAIN, {}};
+    if (is_asked(process)) return {EAGAIN, {}};
+    if (!has_room(user)) {
+        has_refused_ = true;
+        return {EAGAIN, {}};
+    }
     if (!reader_ && !start()) return {EMFILE, {}};
     const auto& reader = reader_;
     std::unique_lock lock(reader->mutex);
@@ -123,10 +136,13 @@ CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, st
     lock.unlock();
     reader->changed.notify_all();
     lock.lock();
-    if (reader->changed.wait_for(lock, patience_, [&] { return reader->answer.has_value(); }))
+    const auto patience = patience_for(process, reader->asked);
+    if (reader->changed.wait_for(lock, patience, [&] { return reader->answer.has_value(); }))
         return std::move(*reader->answer);
     reader->is_left = true;
     lock.unlock();
+    if (slow_.size() >= most_slow) slow_.clear();
+    slow_[process] = Clock::now();
     waiting_.push_back(std::exchange(reader_, nullptr));
     return {EAGAIN, {}};
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -17,9 +18,10 @@ namespace affinityd::inventory {
 
 /// Reads /proc/PID/cmdline on a thread, because the read waits for the lock of the process's memory map, and
 /// a process can have that held for good: one of its pages lies on a file system in user space that does not
-/// answer. The caller waits for three milliseconds; an answer that comes later is kept for the next read. A
-/// thread that gets no answer is left to itself: two for the processes of one user, 16 in all. When there are
-/// so many, nothing is read for that user, or for all, until one of them has come back.
+/// answer. The caller waits for three milliseconds, and not at all for a process that was late within the
+/// last minute; an answer that comes later is kept for the next read. A thread that gets no answer is left to
+/// itself: two for the processes of one user, 16 in all. When there are so many, nothing is read for that
+/// user, or for all, until one of them has come back.
 class CommandLines {
   public:
     using Clock = std::chrono::steady_clock;
@@ -39,6 +41,8 @@ class CommandLines {
     [[nodiscard]] int fd() const;
     /// The processes whose answers have come late since the last call: look at them again.
     [[nodiscard]] std::vector<TaskId> take_late();
+    /// True: since the last call a process was not asked because all threads were waiting for others.
+    [[nodiscard]] bool take_refused() { return std::exchange(has_refused_, false); }
     /// Processes that have not answered for a second or more, ascending.
     [[nodiscard]] std::vector<TaskId> silent(Clock::time_point now = Clock::now()) const;
     /// Those of them that have not been told here before.
@@ -47,13 +51,17 @@ class CommandLines {
   private:
     struct Reader;
     [[nodiscard]] bool start();
-    [[nodiscard]] bool has_room(const TaskId& process, uid_t user) const;
+    [[nodiscard]] bool is_asked(const TaskId& process) const;
+    [[nodiscard]] bool has_room(uid_t user) const;
+    [[nodiscard]] Clock::duration patience_for(const TaskId& process, Clock::time_point now) const;
 
     Clock::duration patience_;
     std::shared_ptr<const host::Fd> arrived_;
     std::shared_ptr<Reader> reader_;               ///< the one that takes the next question; null: none yet
     std::vector<std::shared_ptr<Reader>> waiting_; ///< those that got no answer in time
     std::unordered_map<TaskId, Answer> late_;      ///< those of one call of take_late()
+    std::unordered_map<TaskId, Clock::time_point> slow_; ///< when a process was late last
+    bool has_refused_ = false;
 };
 
 } // namespace affinityd::inventory

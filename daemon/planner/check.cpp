@@ -406,12 +406,18 @@ std::string misspelt(const Selector& selector, const Processes& processes, const
             std::ranges::copy(unit_names(*process), std::inserter(names, names.end()));
         else
             names.insert(process->user());
-    const std::vector<std::string_view> words(names.begin(), names.end());
     for (const auto& pattern : condition.patterns) {
-        if (!pattern.is_literal() || names.contains(pattern.text())) continue;
-        if (const auto meant = policy::did_you_mean(pattern.text(), words); !meant.empty())
-            return std::string("there is no ") + (is_unit ? "unit " : "user ") +
-                   policy::in_quotes(pattern.text()) + " here: " + meant;
+        const std::string_view text = pattern.text();
+        if (!pattern.is_literal() || names.contains(text)) continue;
+        // The type of a unit is no part of the likeness: nearly all are ".service".
+        const auto type = is_unit ? text.substr(std::min(text.rfind('.'), text.size())) : std::string_view();
+        std::vector<std::string_view> words;
+        for (const std::string_view name : names)
+            if (name.ends_with(type)) words.push_back(name.substr(0, name.size() - type.size()));
+        const auto meant = policy::nearest_word(text.substr(0, text.size() - type.size()), words);
+        if (!meant.empty())
+            return fmt::format("there is no {} {} here: did you mean '{}{}'?", is_unit ? "unit" : "user",
+                               policy::in_quotes(text), meant, type);
     }
     return {};
 }

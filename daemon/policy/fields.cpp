@@ -32,7 +32,7 @@ constexpr unsigned of_queues = in_none | bit(Model::process); ///< only interrup
 constexpr unsigned of_lanes = of_tasks | bit(Model::process); ///< both together are
 
 // clang-format off
-constexpr std::array keys{
+constexpr std::array key_table{
     Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "Version of the language; files of version 1 keep their meaning."},
     Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "A text for people, shown by affinityctl."},
     Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
@@ -185,10 +185,10 @@ std::string advise_key(std::span<const Key> keys, std::string_view name) {
 
 } // namespace
 
-std::span<const Key> all_keys() { return keys; }
+std::span<const Key> all_keys() { return key_table; }
 
 std::span<const Key> keys_of(Level level) {
-    const auto of_level = std::ranges::equal_range(keys, level, {}, &Key::level);
+    const auto of_level = std::ranges::equal_range(key_table, level, {}, &Key::level);
     return {of_level.begin(), of_level.end()};
 }
 

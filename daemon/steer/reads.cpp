@@ -47,8 +47,8 @@ struct Reads::Program {
         events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
-                auto& opened = static_cast<Program*>(self)->opened;
-                opened = {true, opened.paused || *static_cast<const std::uint32_t*>(event) != 0};
+                auto& seen = static_cast<Program*>(self)->opened;
+                seen = {true, seen.paused || *static_cast<const std::uint32_t*>(event) != 0};
                 return 0;
             },
             this, nullptr));

@@ -98,6 +98,23 @@ class InForce(House):
         daemon.write("web", MOVED)
         self.expect(web, "1")
 
+    def test_the_last_good_version_where_none_can_be_written(self):
+        """As on a full disk: a folder stands where the first copy would be."""
+        web = self.program("web")
+        daemon = self.daemon(web=WEB)
+        self.expect(web, "0")
+        for name in ("aaa", "web"):
+            copy = daemon.folder / "state/last-good" / f"{name}.yaml"
+            copy.unlink(missing_ok=True)
+            copy.mkdir()
+        daemon.write("web", MOVED)
+        self.expect(web, "1")
+        daemon.write("other", IDLE)
+        wait_for(lambda: (daemon.folder / "state/last-good/other.yaml").is_file(), "the copy of another policy is written")
+        daemon.write("web", BAD)
+        wait_for(lambda: faults(daemon) == [("web.yaml", 3, True)], "the file with errors is told")
+        self.stays(web, "1", 0.5)
+
     def test_a_last_good_version_that_is_not_what_was_written(self):
         def cut(folder):
             kept = folder / "web.yaml"

@@ -203,6 +203,7 @@ TEST(CheckMatches, MisspeltUnitsAndUsersAreHintedAt) {
     EXPECT_EQ(hint_for("{comm: x, any: [{user: rot}, {comm: y}]}"),
               "there is no user 'rot' here: did you mean 'root'?");
     EXPECT_EQ(hint_for("{user: ww-data}"), "there is no user 'ww-data' here: did you mean 'www-data'?");
+    EXPECT_EQ(hint_for("{unit: batis.service}"), "") << "\".service\" makes no likeness";
     EXPECT_EQ(hint_for("{unit: redis.service}"), "") << "it is there, and does not run";
     EXPECT_EQ(hint_for("{user: completely-different}"), "");
     EXPECT_EQ(hint_for("{unit: \"ngnix*\"}"), "") << "a pattern is no name";

@@ -239,8 +239,9 @@ TEST_F(JournalTest, StaysSmall) {
         for (int round = 0; round < 20000; ++round) {
             const Subject one = TaskMask{{1 + round % 50, 1}, 1 + round % 50, "n"};
             put(journal, one, {all, CpuSet{static_cast<unsigned>(round % 3)}, CpuSet{1}, "p"});
-            if (round % 1000 == 0)
-                EXPECT_TRUE(journal.look_after_file([] { return false; })); // as a pass does
+            if (round % 1000 == 0) { // as a pass does
+                EXPECT_TRUE(journal.look_after_file([] { return false; }));
+            }
             if (round % 100 == 0) largest = std::max(largest, std::filesystem::file_size(path()));
         }
     }

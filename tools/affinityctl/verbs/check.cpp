@@ -123,7 +123,11 @@ std::string check_text(const policy::ReadResult& result, const Findings& finding
             text += result.set.policies[at].name + ": " + std::to_string(number) +
                     (number == 1 ? " process matches now\n" : " processes match now\n");
     const auto counts = counts_of(findings);
-    const auto policies = result.set.policies.size();
+    const auto policies = std::ranges::count_if(result.set.policies, [&](const policy::Policy& policy) {
+        return std::ranges::none_of(findings, [&](const Diagnostic& finding) {
+            return finding.severity == Severity::error && finding.at.file == policy.at.file;
+        });
+    });
     return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
            several(counts.notes, "note") + "; " + std::to_string(policies) +
            (policies == 1 ? " policy" : " policies") + " without errors\n";
