@@ -853,7 +853,7 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         return answer(status::answer(subject, found, **note));
     }
     const auto tid = parse_number<int>(subject);
-    if (!tid) return answer(fail("no PID, interface, irq:NUMBER, unit or policy", subject));
+    if (!tid) return answer(fail("neither a PID, nor an interface, irq:NUMBER, unit or policy", subject));
     const auto pid = inventory::read_process_id(shared_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
     work().add(std::make_unique<ExplainJob>(*this, *pid, std::move(answer)));

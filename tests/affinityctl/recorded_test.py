@@ -133,7 +133,7 @@ class Recorded(unittest.TestCase):
         self.assertEqual(pids, {part["pid"] for part in self.explain("nginx.service")["explanations"]})
 
     def test_what_the_recording_does_not_have(self):
-        for subject, words in (("irq:99999", "there is no interrupt"), ("4000000", "no such process"), ("nosuch0", "no PID, interface")):
+        for subject, words in (("irq:99999", "there is no interrupt"), ("4000000", "no such process"), ("nosuch0", "neither a PID")):
             done = self.run_verb("explain", "--policies", str(MACHINE / "policies"), subject)
             self.assertEqual(1, done.returncode, subject)
             self.assertTrue(re.search(words, done.stderr), done.stderr)

@@ -154,7 +154,7 @@ affinityd::Result<json> explain_recorded(StillMachine& still, const std::string&
     if (subject.starts_with("irq:"))
         return affinityd::fail("there is no interrupt of this number in the recording", subject);
     const auto tid = affinityd::parse_number<int>(subject);
-    if (!tid) return affinityd::fail("no PID, interface, irq:NUMBER, unit or policy", subject);
+    if (!tid) return affinityd::fail("neither a PID, nor an interface, irq:NUMBER, unit or policy", subject);
     // Slots are given in turn, so that whoever comes first has been planned first.
     for (const auto& process : still.processes())
         still.plan(process, [](const auto&, const auto&) {});
