@@ -274,6 +274,7 @@ void Loop::take_arguments() {
 void Loop::handled() {
     if (is_stopping_) return;
     watches_.processes->wait_for_due();
+    if (manager_.steering().next_look() < steering_at_) follow_steering();
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;

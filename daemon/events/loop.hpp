@@ -61,7 +61,10 @@ class Loop {
     void want_pass(std::chrono::milliseconds delay);
     void glance_at_interrupts();
     void take_listeners();
-    void follow_steering() { steering_look_.arm_at(manager_.steering().next_look()); }
+    void follow_steering() {
+        steering_at_ = manager_.steering().next_look();
+        steering_look_.arm_at(steering_at_);
+    }
     void take_names();
     void take_arguments();
     void stop();
@@ -87,6 +90,7 @@ class Loop {
     Timer regular_{[this] { begin_regular_pass(); }};
     Timer asked_{[this] { begin_pass(false); }};
     Timer glance_{[this] { glance_at_interrupts(); }};
+    std::chrono::steady_clock::time_point steering_at_ = std::chrono::steady_clock::time_point::max();
     Timer steering_look_{[this] {
         manager_.steering().look();
         follow_steering();

@@ -303,7 +303,8 @@ class Daemon:
         wait_for(lambda: self.status()["reconciles"] > begun + count, f"{count} passes are over")
 
     def calm(self):
-        """Until no pass has begun for two seconds: others follow the first, and would put right what a test displaces."""
+        """Until no pass has begun for longer than the two seconds within which others follow the first: they would put right what a
+        test displaces."""
         seen = None
 
         def is_calm():
@@ -312,7 +313,7 @@ class Daemon:
             now = (status["reconciles"], status["reconciling"])
             if seen is None or seen[0] != now:
                 seen = (now, time.monotonic())
-            return not now[1] and time.monotonic() - seen[1] > 2
+            return not now[1] and time.monotonic() - seen[1] > 2.5
 
         wait_for(is_calm, "passes are over")
 
