@@ -143,7 +143,7 @@ bool was_in_place(const KnownProcess* process, const TaskId& id) {
     return thread != nullptr && thread->id == id && thread->state == State::in_place;
 }
 
-/// What the thread had when it was found in place without our doing.
+/// The mask of a thread that was found in place without our doing.
 const CpuSet* found_mask(const KnownProcess* process, const TaskId& id) {
     const auto* thread = process == nullptr ? nullptr : process->threads.find(id.tid);
     return thread != nullptr && thread->id == id && thread->found ? &*thread->found : nullptr;

@@ -36,11 +36,11 @@ class Placed {
     /// The answer of systemd about a unit, which may come after the pass.
     void answered(const std::string& unit, const std::string& policy, const FenceResult& result);
 
-    /// What was counted is dropped.
+    /// The counts are dropped.
     void begin_pass();
     /// A pass may look at all queues twice, and begins anew if they are to be elsewhere.
     void begin_queues();
-    /// What is told from now on is done by a pass, until its slice is over.
+    /// Until its slice is over, a pass does all that is told.
     void use(bool is_in_pass) { is_in_pass_ = is_in_pass; }
 
     using Policies = std::map<std::string, status::PolicyChanges, std::less<>>;
@@ -50,9 +50,9 @@ class Placed {
         std::string policy;
         status::SubjectCounts placed;
     };
-    /// What was placed for the first time and was not told: by the pass, and whatever came first of a policy.
+    /// Tasks placed for the first time that were not told: by the pass, and the first of each policy.
     [[nodiscard]] std::vector<News> take_news();
-    /// Of policies that are none of these, nothing is remembered.
+    /// Nothing is remembered of other policies.
     void forget_others(const policy::PolicySet& policies);
 
   private:
@@ -116,7 +116,8 @@ class ThreadPlacer {
 
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
-    /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
+    /// The change that place() would make now. The caller passes a copy of the assignments, so that no slot
+    /// is assigned.
     [[nodiscard]] planner::ThreadPlan plan(const KnownProcess* known, const Look& look,
                                            planner::Assignments& assignments) const;
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }

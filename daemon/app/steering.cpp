@@ -206,7 +206,7 @@ void Steering::note_reads(const locality::ReadCounts& found) {
         if (sums[reader.policy] > most_reads_of_policy) reader.all = halve(reader.reads);
 }
 
-/// Of its processes as they are now.
+/// For its processes as they are now.
 locality::ReadCounts Steering::counts_of(const std::string& policy) const {
     locality::ReadCounts found;
     for (const auto& [pid, reader] : readers_) {

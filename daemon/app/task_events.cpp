@@ -78,7 +78,7 @@ std::optional<LaterLooks::Due> LaterLooks::take_due(Clock::time_point now) {
     auto& look = looks_.find(pid)->second;
     const Due due{pid, look.user};
     if (look.once <= now) look.once = never;
-    // Who was looked at late has not changed more often meanwhile.
+    // A process that was looked at late has not changed more often meanwhile.
     while (look.series <= now)
         look.series = ++look.next < series.size() ? look.begun + series[look.next] : never;
     place(pid, look);
@@ -133,7 +133,7 @@ void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
     const bool is_of_main = event.tid == process.pid;
     if (ends_with_process(process) && !(kind == Kind::gone && is_of_main)) return;
     if (kind == Kind::gone && !is_of_main) {
-        // Of one that was born and has ended meanwhile nothing need be known.
+        // A process that was born and has ended meanwhile needs no look.
         const auto is_birth = [&](const TaskNews& one) {
             return one.kind == Kind::born && one.tid == event.tid;
         };

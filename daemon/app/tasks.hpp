@@ -182,7 +182,7 @@ class Tasks {
     std::deque<Turn> unfinished_;     ///< of events, at most 16: each holds a descriptor and memory
     std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
 
-    // Of the pass.
+    // For the pass.
     std::uint64_t passes_ = 0;
     std::optional<inventory::PidStream> pids_;
     std::optional<Turn> turn_;               ///< of the process that is looked at now

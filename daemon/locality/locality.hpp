@@ -30,7 +30,7 @@ struct ReadCount {
     std::uint64_t reads = 0;
 };
 
-/// What was seen in some time of who reads where the kernel takes packets in.
+/// The reads counted in some time, by thread and by the CPU where the kernel took the packets in.
 struct ReadCounts {
     std::vector<ReadCount> counts;
     std::map<int, std::string> names; ///< of processes; any bytes: show them through printable()

@@ -43,7 +43,7 @@ class LineWriter {
     std::string text_;
 };
 
-/// What escaped() was given.
+/// The text that escaped() was given.
 [[nodiscard]] std::string unescaped(std::string_view text);
 
 /// No value: it is no list of CPUs, or names one that no kernel has. A set takes memory up to its last one.
