@@ -184,12 +184,13 @@ class Locality(House):
         workers = self.workers(family)
         pids = [worker.pid for worker in workers]
         client = None
-        watching = self.start("--for", "8s")
+        watching = self.start("--for", "60s")
         wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
         tracer = self.witness(pids)
         client = self.client(20, 700, address={2: "10.79.0.1", 10: "fd79::1"}[family])
         self.assertEqual("done\n", client.stdout.readline())
         theirs = self.witnessed(tracer)
+        watching.send_signal(signal.SIGINT)
         ours = self.finish(watching)
         self.assertEqual(0, ours["lost"])
         everything = sum(theirs.values())
@@ -342,7 +343,7 @@ class Locality(House):
     def test_a_signal_ends_the_watch_early(self):
         watching = self.start("--for", "1h")
         self.await_watching(watching)  # it has blocked the signals before
-        watching.send_signal(2)
+        watching.send_signal(signal.SIGINT)
         self.assertLess(self.finish(watching)["seconds"], 60)
 
     def test_what_is_not_there(self):
