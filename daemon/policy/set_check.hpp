@@ -31,7 +31,7 @@ void check_set(const PolicySet& set, std::vector<Diagnostic>& out);
 
 /// True if any user can make a process for which the policy's conditions hold: by a name, by arguments, by a
 /// program in a folder of his own. False for a policy without conditions: it means everybody.
-/// affinityd.policy(5) has the table.
+/// affinityd-security(7) has the table.
 [[nodiscard]] bool is_forgeable(const Policy& policy, const PolicySet& set);
 
 /// Advice for a policy without faults, before it is installed. Notes: conditions that any user can

@@ -139,8 +139,9 @@ class Manual(unittest.TestCase):
 
     def test_every_recipe_passes_check(self):
         """On a recorded machine of two sockets, where all of their CPUs are."""
-        examples = re.findall(r'^\.\\" example: (\S+)\n\.PP\n\.nf\n\.RS\n(.*?)\.RE', page("affinityd.policy.5"), re.MULTILINE | re.DOTALL)
-        self.assertGreaterEqual(len(examples), 10)
+        examples = re.findall(r'^\.\\" example: (\S+)\n\.PP\n\.nf\n\.RS\n(.*?)\.RE', page("affinityd.policy.5") + page("affinityd-servers.7"),
+                              re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(examples), 24)
         with tempfile.TemporaryDirectory(prefix="affinityd-manual-") as folder:
             machine = pathlib.Path(folder, "machine")
             machine.mkdir()
@@ -150,6 +151,7 @@ class Manual(unittest.TestCase):
                 done = subprocess.run([PROGRAMS["affinityctl"], "--root", str(machine), "check", str(pathlib.Path(folder, name))],
                                       capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(0, done.returncode, f"{name}: {done.stdout}{done.stderr}")
+                self.assertNotIn("any user can start", done.stdout, name)
 
     def test_newborns_are_explained(self):
         for name in ("affinityd.8", "affinityd.policy.5"):
