@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is where, from the daemon's answer into the tree, the table and the picture. Names may be any bytes.
 #include "affinityctl/daemon/occupancy.hpp"
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "affinityctl/views/topology/machine_view.hpp"
 #include "affinityctl/views/topology/picture.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that fit: no terminal wraps what is shown.
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `sharers` prints and draws.
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "affinityctl/views/sharers.hpp"
 #include "machine/machines.hpp"
 #include "seen_wakes.hpp"

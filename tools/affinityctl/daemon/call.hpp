@@ -10,12 +10,6 @@
 
 namespace affinityctl {
 
-/// What went wrong, and what affinityctl exits with.
-struct CallError {
-    Exit code = exit_failure;
-    std::string message;
-};
-
 /// How long an answer is waited for.
 struct Patience {
     std::chrono::seconds time{30};

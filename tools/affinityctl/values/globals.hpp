@@ -26,4 +26,10 @@ enum Exit : int {
     exit_no_daemon = 4, ///< no daemon answers at the runtime directory
 };
 
+/// The reason of a failure, and the exit code.
+struct CallError {
+    Exit code = exit_failure;
+    std::string message;
+};
+
 } // namespace affinityctl

@@ -2,7 +2,7 @@
 #include "affinityctl/verbs/experiment_outcome.hpp"
 
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "topology/reader.hpp"
 

@@ -5,7 +5,7 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"

@@ -7,7 +7,7 @@
 #include "affinityctl/sharers/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
-#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"

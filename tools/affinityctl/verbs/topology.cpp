@@ -7,7 +7,7 @@
 #include "affinityctl/values/occupancy.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/topology/json.hpp"

@@ -2,7 +2,7 @@
 #include "affinityctl/verbs/watch_options.hpp"
 
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/present/output.hpp"
 #include "base/text.hpp"
 
 #include <CLI/CLI.hpp>

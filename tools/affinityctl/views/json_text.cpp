@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/json_text.hpp"
 
-#include "base/escape.hpp"
-
 namespace affinityctl {
 
 using nlohmann::json;
-
-std::string cell(const json& value) {
-    if (value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty())) return "-";
-    return value.is_string() ? value.get<std::string>() : value.dump();
-}
 
 std::string text_of(const json& object, const char* key) {
     const auto found = object.find(key);
@@ -27,10 +20,6 @@ std::string joined(const json& list, std::string_view between) {
 std::string balance_line(const json& answer) {
     const auto balance = answer.find("balance");
     return balance == answer.end() || !balance->is_object() ? "" : balance->value("text", "");
-}
-
-std::string dump(const json& document, int indent) {
-    return affinityd::escaped_json(document.dump(indent, ' ', false, json::error_handler_t::replace));
 }
 
 json or_null(const std::string& text) { return text.empty() ? json() : json(text); }

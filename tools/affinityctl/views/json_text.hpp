@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/present/document.hpp"
 #include "base/cpu_set.hpp"
 
 #include <nlohmann/json.hpp>
@@ -10,9 +11,6 @@
 
 namespace affinityctl {
 
-/// A value as a cell of a table; "-" for null and empty text.
-[[nodiscard]] std::string cell(const nlohmann::json& value);
-
 /// The same for a member, which may be missing.
 [[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
 
@@ -21,10 +19,6 @@ namespace affinityctl {
 
 /// How well tasks are placed, in one line, as a status or plan says; "" if it does not.
 [[nodiscard]] std::string balance_line(const nlohmann::json& answer);
-
-/// A document as every verb prints it. Names from drivers and files may not be UTF-8; bytes that
-/// are not are replaced.
-[[nodiscard]] std::string dump(const nlohmann::json& document, int indent = -1);
 
 template <class T>
 [[nodiscard]] nlohmann::json or_null(const std::optional<T>& value) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/locality/report.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "locality/locality.hpp"
 
 #include <cstddef>

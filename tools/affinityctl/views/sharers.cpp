@@ -4,8 +4,8 @@
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/page.hpp"
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/page.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>

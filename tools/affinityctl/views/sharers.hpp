@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/sharers/report.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "measure/statistics.hpp"
 

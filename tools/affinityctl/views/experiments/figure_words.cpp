@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/figure_words.hpp"
 
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "measure/statistics.hpp"
 
 #include <algorithm>

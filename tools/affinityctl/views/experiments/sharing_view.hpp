@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/experiments/measured_on.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "experiments/sharing/reading.hpp"
 
 #include <nlohmann/json.hpp>

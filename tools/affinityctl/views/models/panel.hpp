@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "measure/statistics.hpp"
 
 #include <optional>

@@ -4,7 +4,7 @@
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/picture_style.hpp"
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>

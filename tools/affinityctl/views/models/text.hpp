@@ -2,7 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/topology/picture.hpp"
 
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/topology/cpu_list.hpp"
 #include "affinityctl/views/topology/machine_load.hpp"
 #include "affinityctl/views/topology/machine_view.hpp"

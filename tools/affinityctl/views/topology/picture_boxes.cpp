@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/topology/picture_boxes.hpp"
 
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/topology/cpu_list.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/views/svg.hpp"
+#include "affinityctl/present/svg.hpp"
 
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 #include "base/escape.hpp"
 #include "base/text.hpp"
 

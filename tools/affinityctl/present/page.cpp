@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/present/page.hpp"
 
 #include "affinityctl/values/counted.hpp"
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/present/page.hpp"
+#include "affinityctl/values/globals.hpp"
+
+#include <expected>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace affinityctl {
+
+struct Field;
+using Fields = std::span<const Field>;
+
+/// One value of a verb's answer: its key in JSON, its column in a table, its line in --json-schema and in the
+/// manual are all made from here.
+struct Field {
+    const char* key;     ///< "": the column alone
+    const char* heading; ///< of the column; "": in JSON alone
+    /// text, prose (a text that is wrapped, not cut), cpus ("0-3,8"), time, count, number, flag, object or
+    /// any. Then "[]": a list of these, "{}": these by name; "?": or null; "*": the key may be missing.
+    const char* type;
+    const char* help;                                         ///< one line, with the unit of a number
+    Fields parts{};                                           ///< of an object
+    std::string (*show)(const nlohmann::json& row) = nullptr; ///< the cell, where the value alone is not it
+};
+
+/// An object with these values, one for each field that has a key, in their order. json(value_t::discarded)
+/// leaves its key out.
+[[nodiscard]] nlohmann::json record(Fields fields, std::initializer_list<nlohmann::json> values);
+
+/// JSON Schema of an object with these fields, or of a list of such objects.
+[[nodiscard]] nlohmann::json schema_of(Fields fields, bool is_list);
+
+/// A value as the text of a cell: "-" for null and empty texts, "yes" and "no" for flags.
+[[nodiscard]] std::string cell(const nlohmann::json& value);
+
+/// The answer of a verb: the value that --json prints, and blocks, which text and pictures are made of. Texts
+/// may be any bytes: the renderers escape what a terminal or a viewer would act upon.
+struct Document {
+    enum class Look { plain, bold, good, bad, faint, name, held, mark };
+    struct Span {
+        std::string text;
+        Look look = Look::plain;
+    };
+    /// A paragraph that is wrapped. Its first line begins with `first`, the others with as many spaces.
+    struct Line {
+        std::vector<Span> spans;
+        std::string first{};
+    };
+    /// A finding, and the command that mends it or tells more; "": there is none.
+    struct Problem {
+        std::string sentence, command{};
+        std::string first{"  * "};
+    };
+    struct Table {
+        Fields fields;
+        nlohmann::json rows = nlohmann::json::array();
+        bool folded = false;  ///< rather several tables below each other than cells that are cut
+        std::size_t keys = 1; ///< the columns by which rows are told apart, which each of those has
+    };
+    /// Shares of 0 to 1 by row and column.
+    struct Grid {
+        std::string note; ///< the scale: "in % of the row, by core"
+        std::vector<std::string> rows, columns;
+        std::vector<std::vector<std::optional<double>>> shares; ///< no value: an empty cell
+        std::vector<std::vector<std::string>> texts{};          ///< in the cells; empty: the share in percent
+    };
+    struct Map {
+        std::string title, corner; ///< "Arrives (down), read (across)", "read on"
+        std::vector<Grid> grids;   ///< from fine to coarse: the first that fits is drawn
+    };
+    struct Point {
+        double x = 0, y = 0;
+        std::optional<double> low{}, high{}; ///< its interval
+        bool failed = false;                 ///< there is no y
+        std::string label{};                 ///< of a bar
+    };
+    struct Series {
+        std::string name;
+        std::vector<Point> points;
+    };
+    /// Points over an axis, or bars.
+    struct Chart {
+        enum class Kind { points, lines, bars };
+        std::string title, unit; ///< of y
+        Kind kind = Kind::points;
+        std::vector<Series> series;
+        std::string (*x_text)(double) = nullptr; ///< for both ends of the axis
+        std::optional<Point> expected{};         ///< a band behind the points: low, y (the median), high
+    };
+    /// A picture of its own making.
+    struct Drawing {
+        double width = 0, height = 0;
+        std::string svg;
+    };
+    enum class Where { both, text, picture };
+    struct Block {
+        std::variant<Line, Problem, Table, Map, Chart, Drawing> is;
+        Where where = Where::both;
+        bool gap = false; ///< an empty line before
+    };
+
+    nlohmann::json value = nlohmann::json::object();
+    std::vector<Block> blocks{};
+    std::vector<std::string> complaints{}; ///< for standard error
+    std::string title{"affinityctl"};      ///< of the picture
+    std::string source{};                  ///< the host that the picture is of, and when; "": here and now
+    std::string picture{};                 ///< its file; "": none is wanted; "-": standard output
+    Exit code = exit_ok;
+    bool may_page = false;  ///< long texts go through a pager
+    bool is_silent = false; ///< no text is printed
+
+    template <class Part>
+    Block& add(Part part, Where where = Where::both) {
+        return blocks.emplace_back(Block{std::move(part), where});
+    }
+    Block& line(std::string text, std::string first = {}) {
+        return add(Line{{{std::move(text)}}, std::move(first)});
+    }
+    Block& heading(std::string text) { return add(Line{{{std::move(text), Look::bold}}}); }
+    /// After an empty line.
+    void paragraph(std::string text) { line(std::move(text)).gap = true; }
+};
+
+/// A document, or why there is none.
+using Outcome = std::expected<Document, CallError>;
+
+/// A cell of a map in words: "12", "<1", "" where there is none.
+[[nodiscard]] std::string text_of_cell(const Document::Grid& grid, std::size_t row, std::size_t column);
+
+[[nodiscard]] std::string to_text(const Document& document, const Page& page);
+[[nodiscard]] std::string to_svg(const Document& document);
+/// JSON in valid UTF-8: bytes that are not are replaced, and characters that a terminal would act upon are
+/// escaped.
+[[nodiscard]] std::string dump(const nlohmann::json& value, int indent = -1);
+
+} // namespace affinityctl

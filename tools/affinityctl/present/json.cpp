@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON and its schema.
+#include "affinityctl/present/document.hpp"
+#include "base/escape.hpp"
+
+#include <stdexcept>
+#include <string_view>
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+json record(Fields fields, std::initializer_list<json> values) {
+    json object = json::object();
+    const auto* value = values.begin();
+    for (const auto& field : fields) {
+        if (*field.key == '\0') continue;
+        if (value == values.end()) throw std::logic_error(std::string("no value for ") + field.key);
+        if (!value->is_discarded()) object[field.key] = *value;
+        ++value;
+    }
+    if (value != values.end()) throw std::logic_error("more values than fields");
+    return object;
+}
+
+namespace {
+
+json schema_of_value(const Field& field, std::string_view type) {
+    if (type.ends_with("[]"))
+        return {{"type", "array"}, {"items", schema_of_value(field, type.substr(0, type.size() - 2))}};
+    if (type.ends_with("{}"))
+        return {{"type", "object"},
+                {"additionalProperties", schema_of_value(field, type.substr(0, type.size() - 2))}};
+    if (type == "object") return schema_of(field.parts, false);
+    if (type == "any") return json::object();
+    return {{"type", type == "count"                      ? "integer"
+                     : type == "number" || type == "flag" ? (type == "flag" ? "boolean" : "number")
+                                                          : "string"}};
+}
+
+} // namespace
+
+json schema_of(Fields fields, bool is_list) {
+    json properties = json::object(), required = json::array();
+    for (const auto& field : fields) {
+        if (*field.key == '\0') continue;
+        std::string_view type = field.type;
+        if (type.ends_with('*'))
+            type.remove_suffix(1);
+        else
+            required.push_back(field.key);
+        const bool may_be_null = type.ends_with('?');
+        if (may_be_null) type.remove_suffix(1);
+        auto schema = schema_of_value(field, type);
+        if (may_be_null && schema.contains("type")) schema["type"] = {schema["type"], "null"};
+        schema["description"] = field.help;
+        properties[field.key] = std::move(schema);
+    }
+    const json object{{"type", "object"}, {"properties", properties}, {"required", required}};
+    return is_list ? json{{"type", "array"}, {"items", object}} : object;
+}
+
+std::string dump(const json& value, int indent) {
+    return affinityd::escaped_json(value.dump(indent, ' ', false, json::error_handler_t::replace));
+}
+
+std::string cell(const json& value) {
+    if (value.is_null() || value == "") return "-";
+    if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+} // namespace affinityctl
