@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/experiment_outcome.hpp"
 
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/present/output.hpp"
+#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "topology/reader.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl history: what was measured, over time.
 #include "accounting/measurements.hpp"
+#include "affinityctl/present/output.hpp"
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/history_points.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "measure/statistics.hpp"
 #include "status/json.hpp"

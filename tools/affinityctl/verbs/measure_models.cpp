@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"

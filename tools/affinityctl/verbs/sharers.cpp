@@ -3,11 +3,11 @@
 #include "affinityctl/views/sharers.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
-#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"

@@ -3,11 +3,11 @@
 #include "topology/topology.hpp"
 
 #include "affinityctl/daemon/occupancy.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/values/occupancy.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/topology/json.hpp"

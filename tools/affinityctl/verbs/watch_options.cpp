@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/watch_options.hpp"
 
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/present/output.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "base/text.hpp"
 
 #include <CLI/CLI.hpp>

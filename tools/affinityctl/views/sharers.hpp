@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/sharers/report.hpp"
 #include "affinityctl/present/page.hpp"
+#include "affinityctl/sharers/report.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/cache_view.hpp"
 
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
-#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "measure/statistics.hpp"
 

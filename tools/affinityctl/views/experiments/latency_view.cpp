@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/latency_view.hpp"
 
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/table.hpp"
 #include "experiments/latency/group_names.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/views/experiments/measured_on.hpp"
 #include "affinityctl/present/page.hpp"
+#include "affinityctl/views/experiments/measured_on.hpp"
 #include "experiments/sharing/reading.hpp"
 
 #include <nlohmann/json.hpp>

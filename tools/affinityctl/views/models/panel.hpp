@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/views/models/work_view.hpp"
 #include "affinityctl/present/svg.hpp"
+#include "affinityctl/views/models/work_view.hpp"
 #include "measure/statistics.hpp"
 
 #include <optional>

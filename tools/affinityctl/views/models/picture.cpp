@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/models/picture.hpp"
 
+#include "affinityctl/present/svg.hpp"
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/picture_style.hpp"
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/present/svg.hpp"
 
 #include <algorithm>
 #include <array>

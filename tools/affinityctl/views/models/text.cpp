@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/models/text.hpp"
 
+#include "affinityctl/present/page.hpp"
 #include "affinityctl/views/models/panel.hpp"
 #include "affinityctl/views/models/work_view.hpp"
-#include "affinityctl/present/page.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>

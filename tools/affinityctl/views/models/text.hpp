@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/views/models/work_view.hpp"
 #include "affinityctl/present/page.hpp"
+#include "affinityctl/views/models/work_view.hpp"
 
 #include <string>
 #include <vector>
