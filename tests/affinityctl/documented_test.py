@@ -34,7 +34,7 @@ def plain(path):
 
 
 def commands(text):
-    """What follows `affinityctl` on its line, as far as it may be a verb with a subcommand: (verb, next word or "")."""
+    """The words after `affinityctl` on its line that may be a verb with a subcommand: (verb, next word or "")."""
     for found in re.finditer(rf"\baffinityctl ({WORD})(?: ({WORD}))?(?=[^\w/-]|$)", text, re.MULTILINE):
         yield found.group(1), found.group(2) or ""
 

@@ -49,7 +49,7 @@ class Folder:
             self.contents[str(text)] = path
 
     def machine(self, core_of, llc_of, package_of, crossing=None):
-        """Of groups by CPU; each package is a node too. `crossing`: the list of the last-level cache of a CPU."""
+        """A machine of these groups by CPU; each package is a node too. `crossing`: the list of the last-level cache of a CPU."""
         cores, llcs, packages = groups(core_of), groups(llc_of), groups(package_of)
         for name in ("online", "present", "possible"):
             self.put(CPU + name, f"0-{CPUS - 1}")
@@ -87,7 +87,7 @@ class Large(unittest.TestCase):
         self.assertEqual(0, writer.exitcode)
 
     def lines(self, *arguments):
-        """What the program prints; its memory and time are within bounds."""
+        """Returns the output of the program; checks that its memory and time are within bounds."""
         out = os.open(self.out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         command = [PROGRAM, "--root", self.root, "topology", *arguments]
         started = time.monotonic()

@@ -13,7 +13,7 @@ import unittest
 
 PROGRAM = os.environ["AFFINITYCTL"]
 CPUS = sorted(os.sched_getaffinity(0))
-LONG = ["--samples", "10000", "--round-trips", "3000"]  # minutes, if nobody ended it
+LONG = ["--samples", "10000", "--round-trips", "3000"]  # minutes, if it is not ended
 
 
 def mask_of(task):
@@ -27,7 +27,7 @@ def mask_of(task):
 
 
 def masks(pid):
-    """Of all threads of a process, by number."""
+    """Masks of all threads of a process, by number."""
     try:
         return {tid: mask_of(f"{pid}/task/{tid}") for tid in os.listdir(f"/proc/{pid}/task")}
     except OSError:

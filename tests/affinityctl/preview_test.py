@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What affinityctl says of policy files before a daemon reads them: plan FILE on this machine, policies beside a faulty file, folders
+"""affinityctl shows policy files before a daemon reads them: plan FILE on this machine, policies beside a faulty file, folders
 that are not there."""
 import json
 import os

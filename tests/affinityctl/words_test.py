@@ -89,7 +89,7 @@ class Words(unittest.TestCase):
             self.assertRegex(self.run_verb("cpus", expression), r"^[0-9,-]+\n$")
 
     def colored(self, terminal):
-        """What `nics` prints on a terminal of this kind."""
+        """The output of `nics` on a terminal of this kind."""
         outer, inner = pty.openpty()
         environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": terminal}
         process = subprocess.Popen([AFFINITYCTL, "--root", str(self.root), "nics", "east0"], stdout=inner, env=environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the scripts beside it. What they start ends with them; what they write is below $work.
+# Sourced by the scripts beside it. Their processes end with them; their files are below $work.
 set -euo pipefail
 shopt -s inherit_errexit
 

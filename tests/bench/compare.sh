@@ -21,7 +21,7 @@ start_side() {
     rm -rf "$work/run" "$work/state"
     start_daemon "$work/daemon.log" --config "$work/affinityd.yaml"
 }
-# $1: side, $2: name of the figures, $3: number of execs. What starts them stays on their CPU: left to the scheduler, it is on that of the
+# $1: side, $2: name of the figures, $3: number of execs. The program that starts them stays on their CPU: left to the scheduler, it is on that of the
 # daemon in one turn and not in the next, and waits for it.
 time_execs() {
     taskset -c "$cpu" "$bench/exec_latency" "$bench/pin-probe" "$cpu" "$3" >"$work/execs.txt" || echo "$1: missed some" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `affinityctl locality` costs a server at full load: requests per second of nginx (two workers, each with a listener of its own) that
+"""Measures the cost of `affinityctl locality` for a server at full load: requests per second of nginx (two workers, each with a listener of its own) that
 wrk asks over a veth pair between two network namespaces, in rounds with and without the command, in turn,
 while the connections stay, workers and clients bound to two CPUs (who has which connection and runs where decides more than anything else).
 Needs root and Debian's nginx-light and wrk. Prints ratios with their 95 % intervals: of requests per second, which other load disturbs, and per

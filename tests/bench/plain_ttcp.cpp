@@ -39,7 +39,7 @@ struct Options {
     bool is_printed = true;
 };
 
-/// What one end tells the parent, in memory that both have.
+/// The report of one end to the parent, in memory that both have.
 struct Told {
     double begin, end;
     double bytes;

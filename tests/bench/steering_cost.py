@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What counting and steering cost: nanoseconds of CPU time of a round trip over TCP (two reads), and of a whole connection with one, both ends on one CPU
+"""Measures the cost of counting and steering: nanoseconds of CPU time of a round trip over TCP (two reads), and of a whole connection with one, both ends on one CPU
 (ping-pong), while the daemon does nothing for the program, while it counts (`affinity: full` with `steer: none`), and while it steers its
 listeners, in turn. Needs root and a build with -Dtests=true. Prints medians, and ratios to "nothing" of the same round with their 95 % intervals.
 

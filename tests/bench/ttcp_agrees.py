@@ -21,7 +21,7 @@ KINDS = (("receive", 65536, "Gbit/s"), ("transmit", 65536, "Gbit/s"), ("receive"
 
 
 def ours(build, work, size, options):
-    """Of each round: throughput in Gbit/s, or (requests per second, median in us)."""
+    """Figures of each round: throughput in Gbit/s, or (requests per second, median in us)."""
     where = ["--rr", str(size)] if work == "answer" else ["--length", str(size)]
     command = [build / "tools/affinityctl/affinityctl", "--json", "measure", "models", "--models", "none,none", "--rounds", str(ROUNDS // 2),
                "--no-history", "--connections", str(options.connections), "--seconds", str(options.seconds), "--direction", work, *where]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupts of network interfaces on recorded machines: which of them carry data, where these go, and what is told of those that nobody
+"""Interrupts of network interfaces on recorded machines: which of them carry data, where these go, and how those are reported that the daemon does not
 knows."""
 import random
 

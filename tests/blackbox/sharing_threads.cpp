@@ -131,7 +131,7 @@ class DescriptorCourt : public Court {
         if (::write(write_[1 - to], &one, bytes_) != static_cast<ssize_t>(bytes_)) std::perror("write");
     }
     void await(int at) override {
-        // The first turn is that of 0, and nobody gives it.
+        // The first turn is that of 0, and no thread gives it.
         if (at == 0 && held_++ == 0) return;
         std::uint64_t got = 0;
         if (::read(read_[at], &got, bytes_) <= 0) std::perror("read");

@@ -150,7 +150,7 @@ os.execvp(sys.argv[sys.argv.index("--") + 1], sys.argv[sys.argv.index("--") + 1:
 
 
 class Store:
-    """What systemd does for a unit with FileDescriptorStoreMax=: keeps descriptors by name, and hands them to the next process."""
+    """Stands for systemd with FileDescriptorStoreMax=: keeps descriptors by name, and hands them to the next process."""
 
     def __init__(self, path):
         self.kept, self.path = {}, path

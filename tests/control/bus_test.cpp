@@ -160,7 +160,7 @@ TEST_F(SystemBusTest, AfterARestartOfTheBusTheNameIsTakenAgainAndThatIsNotedOnce
     BusCaller caller(messages_, event_);
     auto reply = caller.call("GetStatus");
     ASSERT_TRUE(answered(reply));
-    // Who calls is asked for over another connection, which may be a moment later.
+    // The daemon asks for the caller over another connection, which may be a moment later.
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (!reply->error.empty() && std::chrono::steady_clock::now() < patience) {
         const auto pause = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);

@@ -65,7 +65,7 @@ class JoinSocketTest : public testing::Test {
         ::waitpid(child, nullptr, 0);
         return -1;
     }
-    /// What another process of this user is answered; below 0: nothing.
+    /// The answer to another process of this user; below 0: there is none.
     int status_of_child() {
         const pid_t child = ::fork();
         if (child == 0) {
@@ -80,7 +80,7 @@ class JoinSocketTest : public testing::Test {
         const int ended = end_of(child);
         return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
     }
-    /// What has been answered; no value: nothing.
+    /// The answer; no value: there is none.
     static std::optional<affinityd_join_reply> read(const host::Fd& fd) {
         affinityd_join_reply reply{};
         if (::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT) != sizeof reply) return std::nullopt;

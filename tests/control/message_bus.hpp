@@ -89,7 +89,7 @@ class MessageBus {
     pid_t pid_ = 0;
 };
 
-/// What became of a call.
+/// The outcome of a call.
 struct Reply {
     bool is_there = false;
     std::string text;
@@ -97,7 +97,7 @@ struct Reply {
     std::string message;
 };
 
-/// Somebody who calls the daemon over the bus.
+/// A program that calls the daemon over the bus.
 class BusCaller {
   public:
     BusCaller(const MessageBus& bus, sd_event* event) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that somebody sends with a call over the bus: to close them may take as long as their owner likes.
+// Files that a caller sends over the bus: to close them may take as long as their owner likes.
 #include "control/bus.hpp"
 #include "message_bus.hpp"
 

@@ -17,7 +17,7 @@ namespace {
 
 class MemoryMoverTest : public testing::Test {
   protected:
-    /// What becomes of the next move; fails the test if nothing does.
+    /// Waits for the next move and returns its outcome; fails the test if there is none.
     MemoryMoved await() {
         for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
              std::chrono::steady_clock::now() < end;) {

@@ -65,7 +65,7 @@ class TaskMasksTest : public testing::Test {
     [[nodiscard]] Applied write(const TaskMasks& masks) const {
         return masks.write(subject_, {subject_, everywhere_, one_, "p", {}, false});
     }
-    /// Sets the mask of whoever has the number once the child was replaced.
+    /// Sets the mask of the process that has the number once the child was replaced.
     [[nodiscard]] TaskMasks late(bool with_handle) {
         TaskMasks::Kernel kernel;
         kernel.set = [this, with_handle](int tid, const CpuSet& cpus) {

@@ -40,7 +40,7 @@ class CgroupWatchTest : public testing::Test {
         ASSERT_TRUE(watch_->start());
         ASSERT_TRUE(turning_.until([&] { return watch_->groups() >= groups; })) << watch_->groups();
         EXPECT_EQ(watch_->groups(), groups);
-        // Who moved before all were watched is left to a pass.
+        // A process that moved before all were watched is left to a pass.
         if (groups > 0) {
             EXPECT_TRUE(turning_.until([&] { return missed_ == 1; })) << missed_;
         }

@@ -50,7 +50,7 @@ class MeasurementTest : public ::testing::Test {
         return path.string();
     }
     [[nodiscard]] std::string socket() const { return (folder_ / "measure").string(); }
-    /// Nobody listens at the socket.
+    /// The socket has no listener.
     [[nodiscard]] Measurement::Places program(const std::string& body) const {
         return {socket(), script(body)};
     }

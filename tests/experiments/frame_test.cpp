@@ -23,7 +23,7 @@ namespace {
 
 using Watched = experiments::Run; // a test has a Run of its own
 
-/// A line of /proc/thread-self/status of the calling thread, read like anybody else would.
+/// A line of /proc/thread-self/status of the calling thread, read as another program would.
 std::string status_line(const std::string& name) {
     std::ifstream status("/proc/thread-self/status");
     for (std::string line; std::getline(status, line);)

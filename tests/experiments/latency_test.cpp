@@ -67,7 +67,7 @@ TEST(PairChoice, RefusesWhereThereIsNothingToMeasure) {
     EXPECT_EQ(choose_pairs(two_sockets(), CpuSet::range(0, 3), PairChoice::llc).error(), Refusal::one_llc);
 }
 
-/// Of the pairs of a large machine, only those chosen have the value that `truth` gives them.
+/// A large machine where only the chosen pairs have the value that `truth` gives them.
 topology::Latencies measured_part(const std::vector<CpuPair>& pairs, const topology::Topology& topology,
                                   double (*truth)(Near)) {
     topology::Latencies latencies(topology.online);

@@ -76,7 +76,7 @@ TEST(SharingReading, SaysWhatThePoliciesShouldSay) {
     EXPECT_NE(same.meaning.find("No placing was shown to be better"), std::string::npos);
 }
 
-/// What is said of a machine whose placings take so many ms.
+/// The sentences about a machine whose placings take so many ms.
 std::string meaning_on(const topology::Topology& machine, double pairs, double neighbours, double apart) {
     SharingTimes times;
     const auto placings = placed_threads(machine, machine.online).value();

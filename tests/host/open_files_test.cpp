@@ -11,7 +11,7 @@
 namespace affinityd::host {
 namespace {
 
-/// What the soft limit is in a child that begins with these limits and asks for `most`.
+/// The soft limit in a child that begins with these limits and asks for `most`.
 int soft_limit_after(rlim_t soft, rlim_t hard, std::uint64_t most = 65'536) {
     int ends[2];
     if (::pipe(ends) != 0) return -1;

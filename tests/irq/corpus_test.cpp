@@ -137,9 +137,9 @@ bool same_queue(const json& object, const char* key, const std::optional<unsigne
     return value && *value == found->get<unsigned>();
 }
 
-/// What differs; "" if nothing. A name that the expectation has from elsewhere than the label is only asked
-/// for where it was handed in (`with_devices`); a PCI function may be known better than the expectation has
-/// it.
+/// The difference; "" if there is none. A name that the expectation has from elsewhere than the label is only
+/// asked for where it was handed in (`with_devices`); a PCI function may be known better than the expectation
+/// has it.
 std::string difference(const json& want, const Line& line, bool with_devices) {
     const auto& label = line.label;
     const auto kind = text_of(want, "kind");

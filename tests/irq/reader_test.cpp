@@ -69,7 +69,7 @@ TEST_F(ReadInterrupts, HandlersComeFromDirectoriesWhereTheTableIsEmpty) {
     put("proc/irq/24/smp_affinity_list", "3\n");
     put("proc/irq/24/spurious", "count 0\n");
     fs::create_directories(top_ / "proc/irq/24/eth0-TxRx-0");
-    put("proc/irq/25/smp_affinity_list", "3\n"); // allocated, nobody asked for it
+    put("proc/irq/25/smp_affinity_list", "3\n"); // allocated, without a handler
     const auto table = read();
     ASSERT_TRUE(table);
     ASSERT_EQ(table->irqs.size(), 1U);

@@ -76,7 +76,7 @@ def findings(output):
 
 
 def tidy(path, directory, options, checks=""):
-    """What clang-tidy finds in one file. `options`: of the compiler; `checks`: besides those of .clang-tidy."""
+    """The findings of clang-tidy in one file. `options`: of the compiler; `checks`: besides those of .clang-tidy."""
     language = [] if path.suffix == ".c" else CXX
     done = subprocess.run([TIDY, "--quiet", f"--config-file={PROJECT / '.clang-tidy'}", f"--checks={checks}", str(path), "--",
                            *options, SHADOW, *language, "-Wno-unknown-warning-option", *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],

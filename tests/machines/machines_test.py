@@ -21,7 +21,7 @@ def ask(program, root, verb, *arguments):
 
 
 def facts(topology, nics):
-    """What expected.json states, in the same form."""
+    """The statements of expected.json, in the same form."""
     groups = {name: topology[f"{name}_groups"] for name in ("package", "die", "l2", "l3")}
     return {"online": topology["online"], **groups, "nodes": [node["cpus"] for node in topology["numa_nodes"]],
             "distance": (topology["distance"] or {"matrix": []})["matrix"],

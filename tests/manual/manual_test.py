@@ -177,7 +177,7 @@ class Manual(unittest.TestCase):
                 self.assertEqual("", done.stderr)
 
     def test_sentences_name_their_subject(self):
-        """None begins with What, Who, That or Of, and machines have no nobody: the kernel, root or another program does it."""
+        """No sentence begins with What, Who, That or Of, and the actor has a name: the kernel, root or another program."""
         bad = re.compile(r"(?:^|(?<=[.:] ))(?:What|Who|That|Of)\b.*|\b(?:[Ss]omebody|[Ww]hoever|[Ee]verybody|[Aa]nybody)\b.*", re.MULTILINE)
         self.assertEqual(4, len(bad.findall("That is.\nIt is. Of one.\nsomebody did\nWho? Thatcher and Often whatever")))
         self.complain_about([f"{path.name}: {found}" for path in sorted(DOCS.glob("*.[1-8]"))

@@ -114,7 +114,7 @@ TEST(Child, OutputIsBounded) {
     EXPECT_LE(run.output.size(), (256U << 10) + 4096);
 }
 
-/// What a program costs its caller is no copy of the caller's memory: fork(2) takes several times as long
+/// A program costs its caller no copy of the caller's memory: fork(2) takes several times as long
 /// with 128 MiB.
 TEST(Child, CostsNoCopyOfTheCallersPageTables) {
     constexpr std::size_t much = std::size_t{128} << 20;

@@ -32,7 +32,7 @@ int in_child(const std::function<int()>& work) {
     return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
-/// What a shell prints that a child which has lowered itself becomes.
+/// The output of a shell that a child becomes after it has lowered itself.
 std::string of_lowered(const char* script) {
     std::array<int, 2> pipe{};
     EXPECT_EQ(::pipe(pipe.data()), 0);

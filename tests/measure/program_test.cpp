@@ -23,7 +23,7 @@ class FindTtcp : public ::testing::Test {
         std::ofstream(root_ / path) << "#!/bin/sh\n";
         fs::permissions(root_ / path, fs::perms::owner_all);
     }
-    /// What a program in `folder` finds, below the test's root; "" for no value.
+    /// The path that a program in `folder` finds, below the test's root; "" for no value.
     [[nodiscard]] std::string from(const std::string& folder) const {
         fs::create_directories(root_ / folder);
         const auto found = find_ttcp((root_ / folder).string() + "/");

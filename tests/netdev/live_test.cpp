@@ -25,7 +25,7 @@ std::string all_of(std::initializer_list<std::string> results) {
     return {};
 }
 
-/// What arrives until `enough`, for a second at most.
+/// Collects arriving messages until `enough`, for a second at most.
 template <class Enough>
 std::vector<LinkEvent> wait_for(LinkMonitor& monitor, Enough enough) {
     std::vector<LinkEvent> all;

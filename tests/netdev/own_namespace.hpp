@@ -7,7 +7,7 @@
 namespace affinityd::netdev {
 
 /// Runs `body` in a child process with a network namespace and a /sys of its own; both end with the child,
-/// whatever happens. What `body` returns: "" if all is well, else what is wrong.
+/// whatever happens. `body` returns "" if all is well, else the fault.
 [[nodiscard]] std::string in_own_namespace(const std::function<std::string()>& body);
 
 /// Inside: a pair of virtual Ethernet interfaces with as many queues each way. "" or what went wrong.

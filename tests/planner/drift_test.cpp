@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody else changes a mask after the daemon has set it.
+// Another program changes a mask after the daemon has set it.
 #include "world.hpp"
 
 namespace affinityd::planner {
@@ -14,7 +14,7 @@ const CpuSet everywhere = CpuSet::range(0, 7);
 
 std::string policy(const std::string& keys) { return "match: {comm: a}\nbind: set\n" + keys; }
 
-/// A task that the policy has placed, and that somebody else has moved to CPU 5 since then.
+/// A task that the policy has placed, and that another program has moved to CPU 5 since then.
 struct Moved {
     World world;
     inventory::Thread task = thread(1, "a");

@@ -121,7 +121,7 @@ machine::Machine two_nodes(unsigned cpus, unsigned nics) {
     return machine;
 }
 
-/// What births and deaths of workers, up to eight of each policy, make of others' interrupts.
+/// The changes to others' interrupts by births and deaths of workers, up to eight of each policy.
 struct Unrest {
     int events = 0, moved = 0;
 };
@@ -224,7 +224,7 @@ std::vector<std::string> beside_a_busy_core() {
 }
 
 TEST(Lanes, ServersWhoseTasksBecomeKnownAreOnDifferentCoresThoughAnotherCoreCannotBeHelped) {
-    const World world(beside_a_busy_core(), eight(6, 8)); // as a daemon starts: nobody's tasks are known
+    const World world(beside_a_busy_core(), eight(6, 8)); // as a daemon starts: no tasks are known
     const auto next = recompile(world.set, world.machine, workers({1, 1, 1}), world.placements);
     EXPECT_EQ(lanes_of(next, "p0", "eth0"), "1");
     EXPECT_EQ(lanes_of(next, "p1", "eth1"), "2");

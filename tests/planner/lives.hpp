@@ -87,7 +87,7 @@ struct Process {
     std::vector<Weight> weights;    ///< what they use
 };
 
-/// What there is, and what happens.
+/// A machine, and the events on it.
 struct Recipe {
     machine::Machine machine;
     NicUsage usage;
@@ -336,7 +336,7 @@ class Life {
             std::map<unsigned, double> parts;
             for (const unsigned cpu : slot.cpus)
                 parts[load.core_of(cpu)] += 1.0 / static_cast<double>(slot.cpus.count());
-            // What may be anywhere does not count.
+            // Tasks that may be anywhere do not count.
             if (slots.size() > 1 || !load.covers(slot.cpus)) spot.parts.assign(parts.begin(), parts.end());
             piece.spots.push_back(std::move(spot));
         }

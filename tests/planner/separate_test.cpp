@@ -87,7 +87,7 @@ TEST(Separate, PoliciesOfOneCacheGroupLeaveItsRoom) {
     EXPECT_TRUE(world.placements.problems.empty());
 }
 
-/// What has gone elsewhere from one to the next, of the first interface of the first policy.
+/// The changes from one to the next, of the first interface of the first policy.
 struct MovedAway {
     std::size_t interrupts = 0, lanes = 0;
 };

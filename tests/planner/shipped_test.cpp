@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on
-// the recorded ones. What the comments of the files we know promise is looked for in the plan.
+// the recorded ones. The plan must hold the promises in the comments of the files that are known here.
 #include "../support/plain_facts.hpp"
 #include "machine/machine.hpp"
 #include "planner/check.hpp"
@@ -72,7 +72,7 @@ std::vector<std::string> numbered(const std::string& name, unsigned count, std::
     return others;
 }
 
-/// What runs on a server that has all six: `workers` of each kind.
+/// The tasks of a server that has all six: `workers` of each kind.
 std::vector<Fake> servers(unsigned workers, const CpuSet& online) {
     std::vector<Fake> all;
     for (unsigned i = 0; i <= workers; ++i) // the master is the first

@@ -35,7 +35,7 @@ class TaskSlotTest : public testing::Test {
     unsigned other_than(unsigned lane) {
         return *std::ranges::find_if(lanes_, [&](unsigned one) { return one != lane; });
     }
-    /// What the process uses from now on.
+    /// Sets the load of the process from now on.
     void weigh(int pid, Weight weight) {
         const auto id = thread(pid, "a").id;
         for (int i = 0; i < 50; ++i) // it counts with its average

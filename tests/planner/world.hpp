@@ -74,7 +74,7 @@ struct World {
         return task.allowed.to_list();
     }
 
-    /// What a queue's subject is set to on the machine.
+    /// The present setting of a queue's subject on the machine.
     [[nodiscard]] Setting present(const Subject& subject) const {
         if (const auto* irq = std::get_if<IrqMask>(&subject))
             return machine.irqs.find(irq->irq)->requested.value();

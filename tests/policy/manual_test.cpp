@@ -164,7 +164,7 @@ TEST(Manual, EveryKeysExampleIsRead) {
     }
 }
 
-/// What the manual calls the default is what holds without the key.
+/// The manual's default holds without the key.
 TEST(Manual, DefaultsAreTheReaders) {
     const auto result = read_policies({{"a.yaml", "version: 1\nmatch: {comm: a}\n"}});
     ASSERT_EQ(result.set.policies.size(), 1U);

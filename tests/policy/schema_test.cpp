@@ -151,7 +151,7 @@ TEST(Schema, AcceptsEveryGoodFile) {
     }
 }
 
-/// What a schema can know: keys, types, words, bounds. Expressions, patterns and repetitions it cannot.
+/// A schema can know keys, types, words and bounds. It cannot know expressions, patterns and repetitions.
 TEST(Schema, RefusesWhatTheReaderRefusesByKeyAndType) {
     std::size_t refused = 0;
     for (const auto& one : cases("bad")) {

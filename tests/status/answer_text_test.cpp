@@ -12,7 +12,7 @@ using nlohmann::json;
 
 constexpr uid_t alice = 1000, bob = 1001;
 
-/// Of one thread.
+/// Adds a process of one thread.
 void add_process(AnswerText& text, int pid, uid_t owner) {
     text.begin_process({.pid = pid, .owner = owner, .comm = "secret", .policy = "p"});
     text.add(ThreadStatus{.tid = pid, .comm = "secret"}, owner);

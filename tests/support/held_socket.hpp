@@ -22,8 +22,8 @@
 
 namespace affinityd {
 
-/// Holds the lock of a TCP socket, as anybody can who has it open: a system call that has taken it reads a
-/// page that does not come until let_go(). Source: userfaultfd(2); ip(7), IP_OPTIONS.
+/// Holds the lock of a TCP socket, as any process can that has it open: a system call that has taken it reads
+/// a page that does not come until let_go(). Source: userfaultfd(2); ip(7), IP_OPTIONS.
 class HeldSocket {
   public:
     explicit HeldSocket(int socket)

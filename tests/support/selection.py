@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/run asks of a build folder and of the log of its tests, one answer on each line.
+"""Answers the questions of tests/run about a build folder and the log of its tests, one answer on each line.
 
   selection.py tests|targets BUILD KINDS    names of the tests of these kinds (a,b,c), or what has to be built for them
   selection.py installed BUILD              what has to be built for an installation

@@ -28,13 +28,13 @@ struct TcpConnection {
         served = host::Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
         EXPECT_TRUE(served);
     }
-    /// Whoever is the last to close `served` waits for so long, or until `client` is closed.
+    /// The last process to close `served` waits for so long, or until `client` is closed.
     void let_served_linger(int seconds) const {
         const ::linger linger{.l_onoff = 1, .l_linger = seconds};
         EXPECT_EQ(::setsockopt(served.get(), SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
         const std::vector<char> bytes(1U << 20);
         while (::send(served.get(), bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) {
-        } // until nobody takes any more
+        } // until the peer takes no more
     }
     host::Fd client, served;
 };

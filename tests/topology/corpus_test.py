@@ -69,7 +69,7 @@ def blind_spots(found, document):
 
 def remarks(document, expected):
     """Where kinds of cores differ, which is no fault: the expectation goes by frequency and capacity, we go by what the kernel
-    calls the cores, else capacity, else caches. That all cores are of one kind we do not say."""
+    calls the cores, else capacity, else caches. We do not report that all cores are of one kind."""
     wanted = sorted(expected.get("cpu_kinds") or [])
     found = sorted(kind["cpus"] for kind in document["cpu_kinds"])
     return [] if wanted == found or (len(wanted) < 2 and not found) else [f"note: kinds of cores {found}, by frequency {wanted}"]
@@ -94,7 +94,7 @@ def picture_faults(picture, document):
 
 
 def read(program, archive):
-    """What the program says of a recording: the document, and the picture."""
+    """The answers of the program about a recording: the document, and the picture."""
     with tempfile.TemporaryDirectory(prefix="affinityd-topology-", dir=scratch_place()) as folder:
         subprocess.run(["tar", "-xzf", archive, "-C", folder, "--no-same-owner", "--no-same-permissions"], check=True)
         outputs = []

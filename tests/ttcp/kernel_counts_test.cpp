@@ -33,7 +33,7 @@ TEST(KernelCounts, IpisOfX86AreReschedulesAndCalls) {
              "NET_RX: 6 9\nNET_TX: 1 1\n");
     const auto counts = counts_between(first, last);
     EXPECT_EQ(counts.interrupts, 5U);
-    EXPECT_EQ(counts.ipis, 6U); // shootdowns are calls; timers are nobody's
+    EXPECT_EQ(counts.ipis, 6U); // shootdowns are calls; timers are not counted
     EXPECT_EQ(counts.net_rx, 5U);
     EXPECT_EQ(counts.net_tx, 0U);
 }

@@ -36,7 +36,7 @@ describe() {
 }
 describe >"$work/before"
 same() { describe | diff "$work/before" - >&2 || fail "$1: not as before"; }
-start() { # OPTIONS...: in the background until its streams run. What a script starts there ignores ^C otherwise.
+start() { # OPTIONS...: in the background until its streams run. A program in the background of a script ignores ^C otherwise.
     env --default-signal=INT "$affinityctl" --json measure models --nics ta:tb,tc:td --rounds 60 "$@" >"$work/json" & pid=$!; pids="$pids $pid"
     for _ in $(seq 100); do [ ! -e /sys/class/net/ta ] && [ -n "$(cat /proc/$pid/task/*/children 2>/dev/null)" ] && break; sleep 0.1; done
     [ ! -e /sys/class/net/ta ] || fail "ta is not borrowed"
@@ -66,7 +66,7 @@ status=0; wait $pid || status=$?
 [ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "interrupted: $status $(cat "$work/json")"
 same "an interrupted run"
 
-# A virtual interface ends with its namespace: somebody takes them out of it first.
+# A virtual interface ends with its namespace: the keeper takes them out of it first.
 start --seconds 1
 kill -9 $pid
 for _ in $(seq 100); do describe | cmp -s "$work/before" - && break; sleep 0.1; done

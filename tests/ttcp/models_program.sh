@@ -72,7 +72,7 @@ for point in report["points"]:
 xml.dom.minidom.parse(sys.argv[2])
 END
 
-# What a script starts in the background ignores ^C otherwise.
+# A program in the background of a script ignores ^C otherwise.
 env --default-signal=INT "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 1 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3
@@ -94,7 +94,7 @@ status=0; "$affinityctl" measure models --rounds 60 --svg "$work/pipe" >"$work/t
 "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 5 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3
-# Its first rounds are short: who is seen may have ended already. Who ends an experiment's process ends the experiment.
+# Its first rounds are short: a child that is seen may have ended already. The end of an experiment's process ends the experiment.
 for _ in $(seq 200); do
     read -r child _ <<<"$(children_of $pid)" || :
     [ -z "$child" ] || kill -9 "$child" 2>/dev/null || :

@@ -5,7 +5,7 @@
 
 namespace affinityctl::test {
 
-/// What was seen of a process in ten seconds, put together thread by thread.
+/// The wake-ups of a process in ten seconds, put together thread by thread.
 class SeenWakes {
   public:
     SeenWakes() { wakes.seconds = 10; }

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def state(words, header):
-    """What the precompiled header is made from: the command, and names, sizes and times of all headers."""
+    """The sources of the precompiled header: the command, and names, sizes and times of all headers."""
     done = subprocess.run([*words, "-x", "c++-header", "-M", header], check=True, capture_output=True, text=True)
     files = [pathlib.Path(name) for name in done.stdout.replace("\\\n", " ").split()[1:]]
     lines = [f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]

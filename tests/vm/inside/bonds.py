@@ -111,7 +111,7 @@ def use(nics):
 
 
 def share_at_home(ports):
-    """Of the interrupts of these NICs, those that arrive on the server's CPU."""
+    """The part of the interrupts of these NICs that arrives on the server's CPU."""
     irqs = [irq for port in ports for irq in machine.data_irqs(port)]
     first, cpus = machine.counters(), home()
     grown = lambda: {irq: {cpu: count - first[irq][cpu] for cpu, count in row.items()} for irq, row in machine.counters().items() if irq in irqs}

@@ -95,7 +95,7 @@ def bindings():
 
 
 def is_bound(model):
-    """The models of the paper: none, interrupts only, processes only. What a model leaves free has its first mask."""
+    """The models of the paper: none, interrupts only, processes only. Tasks and interrupts that a model leaves free have their first mask."""
     free = {name: mask for name, mask in before.items() if name.startswith("irq ")}
     now = masks()
     for number, (task, interrupts) in bindings().items():

@@ -10,7 +10,7 @@ import traceback
 
 TESTS = []
 BOOTS, FAILED = pathlib.Path("/host/boots"), pathlib.Path("/host/failed")
-# What a test awaits comes within seconds; an emulated machine on a busy host may need much longer.
+# An awaited event comes within seconds; an emulated machine on a busy host may need much longer.
 PATIENCE = 120
 # Seconds that convergence may take. The daemon needs less than one; tests print what was measured, and fail only where no busy host and no
 # emulation explains it.

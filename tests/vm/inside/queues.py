@@ -86,7 +86,7 @@ def steering_programs():
 
 @contextlib.contextmanager
 def sessions():
-    """Of PostgreSQL, of which each asks on and on."""
+    """Sessions of PostgreSQL, each of which asks on and on."""
     pathlib.Path("/tmp/one.sql").write_text("select 1;\n", encoding="utf-8")
     command = in_peer("/usr/lib/postgresql/15/bin/pgbench", "-n", "-c", str(SESSIONS), "-j", "1", "-R", "200", "-T", "3600", "-f", "/tmp/one.sql",
                       "-h", ADDRESS, "-p", "8080", "-U", "postgres", "postgres")
@@ -110,7 +110,7 @@ def pids(unit):
 
 
 def masks(unit, comm):
-    """Of the threads of this name."""
+    """The masks of the threads of this name."""
     found = []
     for pid in pids(unit):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
@@ -122,7 +122,7 @@ def masks(unit, comm):
 
 
 def told():
-    """What the daemon says of the policy."""
+    """The daemon's report of the policy."""
     return next((one for one in status()["policies"] if one["name"] == "server"), {})
 
 
@@ -191,7 +191,7 @@ class Server:
         return text if self.share("steered") >= 0.95 else f"{text}; {self.reads['steered'].elsewhere()}"
 
     def share(self, variant):
-        """Of what was read, on the CPU where it arrived."""
+        """The part of the reads on the CPU of arrival."""
         return self.reads[variant].local_share()
 
 
@@ -201,7 +201,7 @@ def has_own_listeners():
 
 
 def most_are_there():
-    """Of tasks that go to where their packets arrive."""
+    """Most of the tasks that go to where their packets arrive are there."""
     states = {one["is_there"]: one["tasks"] for one in told().get("at_arrivals", [])}
     return states.get(True, 0) >= 0.95 * SESSIONS
 

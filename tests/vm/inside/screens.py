@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `affinityctl status` shows in the states that an administrator meets: each is brought about on two sockets with eight NICs, shown at
+"""Shows `affinityctl status` in the states that an administrator meets: each is brought about on two sockets with eight NICs, shown at
 80 and 120 columns, and printed for people to read. The first line says whether all is well, and what is to be typed is on the screen."""
 import contextlib
 import os
@@ -148,7 +148,7 @@ def measure():
 
 
 def pretend_that_it_was_faster(times=10):
-    """In place of the only measurement that is kept, nine in as many hours by a machine so many times as fast. What an emulator with little
+    """In place of the only measurement that is kept, nine in as many hours by a machine so many times as fast. The figures of an emulator with little
     time measures differs too much from run to run."""
     rest = "kind, outcome, reason, path, model, policies, seconds, bytes, cpu_seconds, ghz_per_gbps, detail"
     with contextlib.closing(sqlite3.connect(HISTORY, timeout=30)) as history, history:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""One user who means ill, under the installed unit: a storm of each kind, then all at once. Meanwhile programs of somebody else are placed,
+"""One user who means ill, under the installed unit: a storm of each kind, then all at once. Meanwhile programs of another user are placed,
 the daemon is not restarted, writes few lines and does not grow. The arguments: seconds that each storm lasts; which kinds, if not every
 one ("together": all at once)."""
 import pathlib
@@ -25,7 +25,7 @@ POLICIES = {
 }
 KINDS = ("exec", "fork", "label", "rename", "threads", "users", "masks", "sockets")
 MOST_LINES = 10  # a second
-MOST_LATE = 0.2  # an emulated machine on a busy host has little time for anybody
+MOST_LATE = 0.2  # an emulated machine on a busy host has little time
 MOST_GROWTH = 32  # MiB; tables for some thousand tasks are kept
 
 
@@ -52,7 +52,7 @@ def probe():
 
 
 def latencies(goes_on):
-    """Of programs that start while that goes on, a hundred or more: the median and the worst of the 99th percentiles of a hundred each, the
+    """Delays of programs that start during a storm, a hundred or more: the median and the worst of the 99th percentiles of a hundred each, the
     worst of all, in ms; and the share of those that were not pinned within three seconds."""
     percentiles, worst, missed = [], 0.0, 0
     while not percentiles or goes_on():

@@ -25,7 +25,7 @@ def snapshot():
 
 
 def changed():
-    """What is there before and now, and differs."""
+    """The values that differ between before and now."""
     now = snapshot()
     return {name: (mask, now[name]) for name, mask in before.items() if name in now and now[name] != mask}
 

@@ -80,14 +80,14 @@ def a_sink_serves_under_its_unit():
 
 
 def nothing_was_refused_to_the_units():
-    """The filter of system calls kills nobody, and ends no call that is needed: what is refused is in the log."""
+    """The filter of system calls kills no process, and ends no call that is needed: refused calls are in the log."""
     told = run("journalctl", "-u", "affinityd", "-u", "affinity-measure@*", "-u", "affinity-ttcp@*", "--no-pager", "-o", "cat")
     for word in ("SIGSYS", "status=31", "core-dump", "Operation not permitted", "Address family not supported"):
         assert word not in told, told
 
 
 def exposure(unit):
-    """What systemd-analyze security makes of it, 0 to 10."""
+    """The exposure that systemd-analyze security computes, 0 to 10."""
     told = run("systemd-analyze", "security", "--offline=true", "--no-pager", f"/lib/systemd/system/{unit}")
     return float(told.rsplit(": ", 1)[1].split()[0])
 

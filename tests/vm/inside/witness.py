@@ -29,7 +29,7 @@ class Reads:
         return sum(count for (arrival, reader), count in self.counts.items() if arrival == reader) / self.total()
 
     def elsewhere(self):
-        """What was read on another CPU, most first, with what its CPU of arrival had in all."""
+        """Reads on another CPU, most first, with the number of all that arrived on its CPU."""
         arrived = {}
         for (arrival, _), count in self.counts.items():
             arrived[arrival] = arrived.get(arrival, 0) + count
@@ -38,7 +38,7 @@ class Reads:
 
 
 def reads(comm, enough=ENOUGH):
-    """What threads of this name read."""
+    """The reads of threads of this name."""
     with subprocess.Popen(["bpftrace", "-e", PROGRAM % comm[:15]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         counts, said, end = {}, [], None
         for line in process.stdout:
@@ -56,5 +56,5 @@ def reads(comm, enough=ENOUGH):
 
 
 def local_share(comm):
-    """Of what threads of this name read, the share that arrived on the CPU where it was read."""
+    """The share of the reads of threads of this name that arrived on the CPU where they were read."""
     return reads(comm).local_share()

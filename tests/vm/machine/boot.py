@@ -15,7 +15,7 @@ BOOT_CPU_LIMIT, BOOT_LIMIT = 250, 900
 BOOTS = 3
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 INSIDE = SOURCE / "tests/vm/inside"
-# Of the build, beside what it installs; the guest finds them in /host.
+# Programs of the build beside the installed ones; the guest finds them in /host.
 PROGRAMS = ("vm/vm-sources", "bench/flood", "bench/exec_latency", "bench/pin-probe", "blackbox/sharing-threads")
 # Begins the names of all that this process makes: two suites at once never touch each other's.
 PREFIX = f"affinityd-vm-{os.getpid()}-"

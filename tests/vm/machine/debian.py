@@ -63,7 +63,7 @@ class Apt:
         self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-t", suite, "install", *packages, stdout=subprocess.DEVNULL)
 
     def _shown(self, package):
-        """What apt-cache shows of a package, or "" if there is no such package to download."""
+        """The description of a package by apt-cache, or "" if there is no such package to download."""
         try:
             return self.run("apt-cache", "show", package, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         except subprocess.CalledProcessError:
