@@ -197,7 +197,7 @@ TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {
     EXPECT_EQ(measurements.history("smt").records.size(), 8U);
 }
 
-TEST_F(MeasurementsTest, OnlyRootReadsTheFileWhoeverCreatesIt) {
+TEST_F(MeasurementsTest, OnlyRootReadsTheFileWhicheverUserCreatesIt) {
     const auto before = ::umask(022);
     ASSERT_TRUE(keep_experiment(folder_, {.kind = "smt", .summary = "as long as alone", .subject = "cpu 0"}));
     ::umask(before);

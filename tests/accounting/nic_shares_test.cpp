@@ -31,7 +31,7 @@ TEST_F(NicSharesTest, TheFirstSightCountsAtOnce) {
     EXPECT_EQ(shares_.names(), (Names{"eth0", "eth1"}));
 }
 
-TEST_F(NicSharesTest, ClientsOnChangingNicsMoveNobody) {
+TEST_F(NicSharesTest, ClientsOnChangingNicsMoveNoTask) {
     see({{"eth0", 1}, {"eth1", 1}});
     for (unsigned i = 0; i < 50; ++i) {
         see({{i % 3 == 0 ? "eth0" : "eth1", 1 + i % 5}});

@@ -109,7 +109,7 @@ TEST_F(NicUsageTest, WhoTakesNoneOfTheConnectionsOfItsListenersCountsOnlyForThos
     EXPECT_EQ(find({named}, {master, helper, worker}).counts, (NicCounts{{"auto", {{{"eth0"}, 2}}}}));
 }
 
-TEST_F(NicUsageTest, LoopbackAndSocketsOfOthersServeNobody) {
+TEST_F(NicUsageTest, LoopbackAndSocketsOfOthersServeNoTask) {
     tcp(loopback, "0A", 70);
     tcp(eth0, "01", 71);
     const auto& found = find({by_itself}, {process(10, 0, {70}), process(11, 0, {})});

@@ -137,7 +137,7 @@ class MeasureLatency(unittest.TestCase):
         self.assertIn("Latency between", done.stdout)
         self.assertIn("not kept", done.stderr)
 
-    def test_what_nobody_reads_is_kept_all_the_same(self):
+    def test_a_result_without_a_reader_is_kept_all_the_same(self):
         reader, writer = os.pipe()
         os.close(reader)  # as a pager that is left at once
         unbuffered = ["stdbuf", "-o0"]  # as what is printed of many CPUs

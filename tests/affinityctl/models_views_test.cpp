@@ -148,7 +148,7 @@ TEST(ModelsText, FitsATerminalOf80Columns) {
     EXPECT_EQ(text.str().find('~'), std::string::npos) << text.str();
 }
 
-TEST(ModelsText, CostIsCpuTimeWhereNobodyKnowsTheFrequency) {
+TEST(ModelsText, CostIsCpuTimeWhereTheFrequencyIsUnknown) {
     auto report = report_of({{Work::receive, 65536, 0}});
     for (auto& model : report.points[0].models)
         for (auto& sample : model.samples)

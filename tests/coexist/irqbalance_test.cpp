@@ -120,7 +120,7 @@ TEST_F(IrqbalanceTest, TooLongAListIsNotSent) {
     EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30}; })) << "a shorter one is";
 }
 
-TEST_F(IrqbalanceTest, AnInstanceThatSaysNothingHoldsUpNobody) {
+TEST_F(IrqbalanceTest, ASilentInstanceHoldsNothingUp) {
     test::FakeIrqbalance silent(sockets(), 811, {9});
     test::FakeIrqbalance fake(sockets(), 812, {9});
     silent.hang();

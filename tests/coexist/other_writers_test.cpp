@@ -62,7 +62,7 @@ class OtherWritersTest : public testing::Test {
     std::vector<Notice> notices_;
 };
 
-TEST_F(OtherWritersTest, NobodyElseIsAnEmptyList) {
+TEST_F(OtherWritersTest, NoOtherWriterIsAnEmptyList) {
     pass();
     EXPECT_TRUE(writers_->list().empty());
     EXPECT_TRUE(notices_.empty());

@@ -273,7 +273,7 @@ TEST_F(ControlTest, HostileArgumentsAreJustText) {
     }
 }
 
-TEST_F(ControlTest, WrongCallsAreRefusedAndReachNobody) {
+TEST_F(ControlTest, WrongCallsAreRefusedAndNotCarriedOut) {
     EXPECT_EQ(call("Destroy").error_name, SD_BUS_ERROR_UNKNOWN_METHOD);
     EXPECT_EQ(call("GetStatus", "", "", "org.affinityd.Other").error_name, SD_BUS_ERROR_UNKNOWN_METHOD);
     EXPECT_EQ(call("Explain").error_name, SD_BUS_ERROR_INVALID_ARGS);

@@ -43,7 +43,7 @@ TEST_F(QueueFilesTest, ANumberIsFoundAgainByHandlerAndDevice) {
         << "another device has the label now";
 }
 
-TEST_F(QueueFilesTest, ALineThatDevicesShareIsFoundByItsNumberWhoeverUsesIt) {
+TEST_F(QueueFilesTest, ALineThatDevicesShareIsFoundByItsNumber) {
     tree_.folder("proc/irq/20/lan1");
     tree_.file("sys/kernel/irq/20/chip_name", "IO-APIC\n");
     tree_.folder("proc/irq/21");

@@ -173,7 +173,7 @@ TEST(UnitCpus, FaultsAreErrnoValues) {
     EXPECT_FALSE(is_without_answer(EACCES));
 }
 
-TEST(UnitCpus, ASilentSystemdIsAnErrorAfterItsTimeAndNobodyWaits) {
+TEST(UnitCpus, ASilentSystemdIsAnErrorAfterItsTime) {
     Systemd systemd;
     systemd.is_silent = true;
     UnitCpus units([&] { return systemd.connection(); }, std::chrono::milliseconds(500));
@@ -204,7 +204,7 @@ TEST(UnitCpus, ABrokenConnectionEndsTheCallsThatAreUnderWay) {
     EXPECT_TRUE(is_without_answer(*ended)) << *ended;
 }
 
-TEST(UnitCpus, ADestroyedOneCallsNobody) {
+TEST(UnitCpus, ADestroyedOneCallsNoCallback) {
     Systemd systemd;
     systemd.units[server_path] = "";
     bool called = false;

@@ -208,7 +208,7 @@ TEST_F(CgroupWatchTest, GroupsThatGoWhileEventsAreLostAreForgotten) {
     EXPECT_EQ(watch_->groups(), 5U);
 }
 
-TEST_F(CgroupWatchTest, WhoWritesIntoHundredsOfGroupsKeepsNobodyWaiting) {
+TEST_F(CgroupWatchTest, WritesIntoHundredsOfGroupsKeepNoProcessWaiting) {
     watch();
     for (unsigned i = 0; i < 200; ++i)
         group("b" + std::to_string(i));
@@ -225,7 +225,7 @@ TEST_F(CgroupWatchTest, WhoWritesIntoHundredsOfGroupsKeepsNobodyWaiting) {
     EXPECT_EQ(missed_, 0U);
 }
 
-TEST_F(CgroupWatchTest, AGroupThatIsNestedTooDeepCostsNobodyElse) {
+TEST_F(CgroupWatchTest, AGroupThatIsNestedTooDeepCostsNoOther) {
     std::string deep = "a.slice";
     while (deep.size() < CgroupWatch::longest_path + 100)
         deep += "/" + std::string(100, 'd');

@@ -195,7 +195,7 @@ TEST_F(UnitMeasurementTest, TheUnitLosesItsConnectionWithTheMeasurement) {
     EXPECT_EQ(received(unit), "");
 }
 
-TEST_F(UnitMeasurementTest, ASocketThatNobodyListensAtAnyMoreIsAsIfThereWereNone) {
+TEST_F(UnitMeasurementTest, ASocketWithoutAListenerIsAsIfThereWereNone) {
     block_child_signals(true);
     listener_.reset();
     Measurement measurement(event_.get(), {}, note_, program("exit 0"));

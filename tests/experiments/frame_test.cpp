@@ -86,7 +86,7 @@ TEST(Supervision, ReturnsWhenTheExperimentHas) {
     EXPECT_FALSE(::sigismember(&now, SIGINT)) << "of this thread they are as before";
 }
 
-TEST(Supervision, EndsWhenSomebodySaysSo) {
+TEST(Supervision, EndsWhenAsked) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
         (void)std::signal(number, SIG_DFL); // a shell has what it starts in the background ignore some
         const auto ending = supervise({.doing = "testing"}, [number](Watched& run) {
@@ -113,7 +113,7 @@ TEST(Supervision, GoesOnAfterWhatTheProgramIgnores) {
     }
 }
 
-TEST(Supervision, EndsTheProgramWhenSomebodySaysSoTwice) {
+TEST(Supervision, EndsTheProgramWhenAskedTwice) {
     const int child = ::fork();
     if (child == 0) {
         (void)std::signal(SIGINT, SIG_DFL);

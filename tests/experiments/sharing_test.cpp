@@ -183,7 +183,7 @@ TEST(MeasuresSharing, OnThisMachine) {
     EXPECT_EQ(host::get_affinity(0), own);
 }
 
-TEST(MeasuresSharing, NotWhereNobodyMayRun) {
+TEST(MeasuresSharing, NotWhereNoThreadMayRun) {
     const CpuSet nowhere{CpuSet::max_cpu};
     experiments::Run run;
     const auto times = measure_sharing({{Placing::pairs, {nowhere, nowhere, nowhere, nowhere}}},

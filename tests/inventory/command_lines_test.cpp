@@ -60,7 +60,7 @@ TEST(CommandLines, AreReadToTheLimit) {
     EXPECT_EQ(lines.read({52, 1}, Fd(::open("/", O_RDONLY | O_CLOEXEC)), enough, 1000).code, EISDIR);
 }
 
-TEST(CommandLines, ASilentProcessKeepsNobodyWaitingAndIsAskedOnce) {
+TEST(CommandLines, ASilentProcessKeepsNoReaderWaitingAndIsAskedOnce) {
     CommandLines lines(1ms);
     Arguments silent, other;
     other.say("other");

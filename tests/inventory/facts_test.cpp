@@ -74,7 +74,7 @@ TEST(Facts, AreReadOnFirstAskAndKept) {
     EXPECT_EQ(process->facts->cmdline(), "late");
 }
 
-TEST(Facts, ARecycledNumberAnswersForNobody) {
+TEST(Facts, ARecycledNumberHasNoFacts) {
     const Tree tree;
     add_process(tree, {.id = 50, .start = 100});
     tree.file("proc/50/cmdline", "first");

@@ -122,7 +122,7 @@ TEST_F(ReadInterrupts, InPartsIsTheSameAsAtOnce) {
     }
 }
 
-TEST_F(ReadInterrupts, AFifoInItsPlaceHoldsNobodyUp) {
+TEST_F(ReadInterrupts, AFifoInItsPlaceHoldsNothingUp) {
     fs::create_directories(top_ / "proc");
     ASSERT_EQ(::mkfifo((top_ / "proc/interrupts").c_str(), 0600), 0);
     const auto table = read();

@@ -119,7 +119,7 @@ class Alone(unittest.TestCase):
         self.serve(lambda one: None)
         self.all_say(-errno.ETIMEDOUT)
 
-    def test_a_daemon_that_takes_nobody_in(self):
+    def test_a_daemon_that_takes_no_peer_in(self):
         self.serve(None, backlog=0)
         waiting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(waiting.close)

@@ -89,7 +89,7 @@ TEST(Figures, CountsOfOnePairAddUpOverInterfacesAndProtocols) {
     EXPECT_EQ(figures_of(seen, Nearness(two_sockets()), everybody).matrix.at({1, 2}), 7U);
 }
 
-TEST(Figures, TheBusiestIsFirstAndNobodyIsNoFault) {
+TEST(Figures, TheBusiestIsFirstAndAnEmptyListIsNoFault) {
     const ReadCounts seen{.counts = {count(1, 0, 0, 1), count(2, 0, 0, 3), count(3, 0, 0, 2)}, .names = {}};
     const auto figures = figures_of(seen, Nearness(two_sockets()), everybody);
     EXPECT_EQ(figures.workers[0].pid, 2);

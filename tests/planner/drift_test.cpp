@@ -24,7 +24,7 @@ struct Moved {
     }
 };
 
-TEST(Foreign, AMaskThatSomebodyElseSetStaysWhenNoPolicyWantsTheTask) {
+TEST(Foreign, AMaskThatAnotherProgramSetStaysWhenNoPolicyWantsTheTask) {
     Moved moved("cpus: \"1\"\n");
     const auto plan = moved.world.plan(moved.task, std::nullopt);
     EXPECT_EQ(plan.state, State::foreign);
@@ -34,7 +34,7 @@ TEST(Foreign, AMaskThatSomebodyElseSetStaysWhenNoPolicyWantsTheTask) {
     EXPECT_EQ(moved.world.plan(moved.task, std::nullopt).state, State::unwanted) << "it is told once";
 }
 
-TEST(Foreign, AMaskThatSomebodyElseSetStaysWhenItsPolicyLeavesTheTaskAlone) {
+TEST(Foreign, AMaskThatAnotherProgramSetStaysWhenItsPolicyLeavesTheTaskAlone) {
     for (const std::string keys : {"affinity: none\n", "affinity: irq\nnics: auto\n",
                                    "threads:\n  - {name: \"*\", leave: true}\n", "cpus: \"node:7\"\n"}) {
         Moved moved("cpus: \"1\"\n");
@@ -59,7 +59,7 @@ TEST(Foreign, AMaskThatIsStillOursIsRestoredWhenItsPolicyLeavesTheTaskAlone) {
               "policy p0 leaves it alone: its own mask back");
 }
 
-TEST(Foreign, AMaskThatSomebodyElseSetAmongExclusiveCpusIsCutNotReplaced) {
+TEST(Foreign, AMaskThatAnotherProgramSetAmongExclusiveCpusIsCutNotReplaced) {
     World world({"match: {comm: a}\ncpus: \"6-7\"\nbind: set\nexclusive: true\n"}, plain());
     auto task = thread(1, "c");
     EXPECT_EQ(world.settle(task, std::nullopt), "0-5");
@@ -70,7 +70,7 @@ TEST(Foreign, AMaskThatSomebodyElseSetAmongExclusiveCpusIsCutNotReplaced) {
     EXPECT_EQ(world.settle(task, std::nullopt), "2,6") << "and that is what it goes back to";
 }
 
-TEST(Foreign, AMaskThatSomebodyElseSetOffExclusiveCpusStays) {
+TEST(Foreign, AMaskThatAnotherProgramSetOffExclusiveCpusStays) {
     World world({"match: {comm: a}\ncpus: \"6-7\"\nbind: set\nexclusive: true\n"}, plain());
     auto task = thread(1, "c");
     world.settle(task, std::nullopt);
@@ -117,7 +117,7 @@ TEST(Drift, EnforceIsTheDefault) {
     EXPECT_EQ(moved.world.plan(moved.task).state, State::changes);
 }
 
-TEST(Drift, OnceAndYieldLeaveATaskThatSomebodyElseMoved) {
+TEST(Drift, OnceAndYieldLeaveATaskThatAnotherProgramMoved) {
     for (const std::string drift : {"once", "yield"}) {
         Moved moved("cpus: \"1\"\ndrift: " + drift + "\n");
         const auto plan = moved.world.plan(moved.task);

@@ -37,7 +37,7 @@ TEST_F(JoinedTest, WhatAThreadJoinsCountsMoreThanItsName) {
     EXPECT_EQ(plan(thread(1, "worker"), &spare).untouched, NoPlace::leave);
 }
 
-TEST_F(JoinedTest, ARuleForThoseWhoJoinIsNobodyElses) {
+TEST_F(JoinedTest, ARuleForJoinedThreadsIsForNoOthers) {
     EXPECT_EQ(rule("io", nullptr), 4U);
     EXPECT_EQ(rule("", nullptr), 4U);
 }

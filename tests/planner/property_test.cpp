@@ -168,7 +168,7 @@ TEST(Properties, APolicyTakenAwayAndGivenBackEndsWhereItWas) {
     }
 }
 
-TEST(Properties, MasksThatSomebodyElseSetStayWhenThePoliciesGo) {
+TEST(Properties, MasksThatAnotherProgramSetStayWhenThePoliciesGo) {
     std::size_t moved = 0;
     for (unsigned seed = 0; seed < worlds; ++seed) {
         RandomWorld world(seed);

@@ -106,7 +106,7 @@ MovedAway moved(const Placements& before, const Placements& after) {
     return count;
 }
 
-TEST(Separate, ABirthMovesNobodyElse) {
+TEST(Separate, ABirthMovesNoOtherTask) {
     unsigned births = 0, full = 0;
     for (unsigned seed = 1; seed <= 400; ++seed) {
         Dice dice(seed);
@@ -128,7 +128,7 @@ TEST(Separate, ABirthMovesNobodyElse) {
     EXPECT_GT(full, 10U);
 }
 
-TEST(Separate, WithoutAChangeNobodyMovesThoughAllCoresAreWorkers) {
+TEST(Separate, WithoutAChangeNoTaskMovesThoughAllCoresAreWorkers) {
     for (unsigned seed = 1; seed <= 300; ++seed) {
         Dice dice(seed);
         auto machine = test::invented(dice);

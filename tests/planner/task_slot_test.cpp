@@ -73,7 +73,7 @@ TEST_F(TaskSlotTest, TwoThirdsAreNoClearMajority) {
     EXPECT_EQ(slot(1, {{to, 7}, {before, 3}}).state, AtArrivals::moves);
 }
 
-TEST_F(TaskSlotTest, WhereThePolicyHasNoLaneNobodyGoes) {
+TEST_F(TaskSlotTest, WhereThePolicyHasNoLaneNoTaskGoes) {
     lane_of(1);
     for (unsigned cpu = 0; cpu < 8; ++cpu) {
         if (std::ranges::count(lanes_, cpu) > 0) continue;
@@ -103,7 +103,7 @@ TEST_F(TaskSlotTest, ALaneTakesNoMoreThanTwiceItsShare) {
                   lane_of(pid) == lanes_[2] ? AtArrivals::here : AtArrivals::crowded);
 }
 
-TEST_F(TaskSlotTest, IdleProcessesCrowdNobody) {
+TEST_F(TaskSlotTest, IdleProcessesCrowdNoTask) {
     for (int pid = 1; pid <= 16; ++pid) {
         lane_of(pid);
         weigh(pid, one_cpu / 100);

@@ -80,7 +80,7 @@ TEST(Forgeable, ADescendantIsAsGoodAsTheAncestorsPolicy) {
     EXPECT_FALSE(forged(of_user));
 }
 
-TEST(Forgeable, APolicyForEverybodyIsForgedByNobody) {
+TEST(Forgeable, APolicyWithoutConditionsCannotBeForged) {
     const auto set = set_of({"default: true\n"});
     EXPECT_TRUE(advice(set).empty());
 }

@@ -119,7 +119,7 @@ TEST(Manual, NamesTheFoldersInTheOrderInWhichTheyAreRead) {
     }
 }
 
-TEST(Manual, NoExampleIsForEverybodyToForge) {
+TEST(Manual, NoExampleCanBeForgedByAnyUser) {
     const auto set = read_policies(examples(manual())).set;
     for (const auto& policy : set.policies)
         EXPECT_FALSE(is_forgeable(policy, set)) << policy.name;

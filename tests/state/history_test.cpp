@@ -193,7 +193,7 @@ struct Odd {
 
 class OddFiles : public HistoryTest, public testing::WithParamInterface<Odd> {};
 
-TEST_P(OddFiles, AreSetAsideAndHoldUpNobody) {
+TEST_P(OddFiles, AreSetAsideAndHoldNothingUp) {
     for (const std::string ending : {"", "-journal", "-wal", "-shm"}) {
         ASSERT_TRUE(open().append(record(1000)));
         fs::remove(file() + ending);

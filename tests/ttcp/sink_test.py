@@ -97,7 +97,7 @@ class Sinks(Program):
             connection.shutdown(socket.SHUT_WR)
             wait_for(lambda connection=connection: self.closed(connection), "the peer is served", 10)
 
-    def test_silent_peers_keep_nobody_else_out(self):
+    def test_silent_peers_keep_no_other_out(self):
         self.sink()
         silent = [self.connection() for _ in range(5)]
         self.assertEqual("done", self.measured())
