@@ -265,6 +265,31 @@ def a_restart_of_the_daemon_leaves_steering_in_force():
 
 
 @test(1500)
+def a_cpu_that_goes_and_comes_fails_no_connection():
+    """Meanwhile a worker has no lane of its own, and a queue no CPU of its own."""
+    server = Server("nginx", "nginx", new_ones)
+    text = re.sub(r"^steer:.*\n", "", (EXAMPLES / "nginx.yaml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    server.policy(text, "accept")
+    everywhere = machine.online()
+    switch = machine.CPUS / f"cpu{max(everywhere)}/online"
+    try:
+        with server.clients():
+            server.await_so(has_own_listeners)
+            switch.write_text("0", encoding="utf-8")
+            wait_for(lambda: all(mask <= machine.online() for mask in masks("nginx", "nginx")), lambda: f"{masks('nginx', 'nginx')}")
+            reads("nginx")
+            switch.write_text("1", encoding="utf-8")
+            server.await_so(lambda: len(set(masks("nginx", "nginx"))) == WORKERS and has_own_listeners())
+            seen = reads("nginx")
+    finally:
+        switch.write_text("1", encoding="utf-8")
+        (ETC / "affinityd/policies.d/server.yaml").unlink()
+        run("systemctl", "stop", "nginx")
+    assert seen.local_share() >= 0.97, seen.elsewhere()
+    return f"{seen.local_share():.1%} after it has come"
+
+
+@test(1500)
 def postgresql_processes_go_to_where_packets_arrive():
     (ETC / "postgresql/15/main/conf.d/queues.conf").write_text(POSTGRES, encoding="utf-8")
     with (ETC / "postgresql/15/main/pg_hba.conf").open("a", encoding="utf-8") as rules:
