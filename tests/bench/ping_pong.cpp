@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both ends of TCP connections in one thread on one CPU, so that nothing waits: reads "kept SECONDS" (round
 // trips of one byte over one connection) or "new SECONDS" (whole connections with one round trip each), and
-// prints the nanoseconds of CPU time that one took, which other load disturbs least. It has two listeners.
+// prints the nanoseconds of CPU time that one took, which other load disturbs least. It has two listeners;
+// "option 0" sets SO_INCOMING_CPU of the first to CPU 0 and of the other to CPU 1, "option -1" to none, and
+// prints 0.
 //
 //     ping-pong ADDRESS PORT
 #include <array>
@@ -82,6 +84,15 @@ int main(int count, char** words) {
     std::string what;
     double seconds = 0;
     while (std::cin >> what >> seconds) {
+        if (what == "option") {
+            for (std::size_t i = 0; i < listeners.size(); ++i) {
+                const int cpu = seconds < 0 ? -1 : static_cast<int>(i);
+                if (::setsockopt(listeners[i].fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof cpu) != 0)
+                    fail("SO_INCOMING_CPU");
+            }
+            std::cout << 0 << std::endl;
+            continue;
+        }
         using Clock = std::chrono::steady_clock;
         const auto end = Clock::now() + std::chrono::duration<double>(seconds);
         const double before = cpu_time();

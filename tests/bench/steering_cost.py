@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the cost of counting and steering: nanoseconds of CPU time of a round trip over TCP (two reads), and of a whole connection with one, both ends on one CPU
-(ping-pong), while the daemon does nothing for the program, while it counts (`affinity: full` with `steer: none`), and while it steers its
-listeners, in turn. Needs root and a build with -Dtests=true. Prints medians, and ratios to "nothing" of the same round with their 95 % intervals.
+"""Measures the cost of counting and steering: nanoseconds of CPU time of a round trip over TCP (two reads), and of a whole connection with one,
+both ends on one CPU (ping-pong), while the daemon does nothing for the program, while it counts (`affinity: full` with `steer: none`), while it
+steers its listeners, and while these have the option SO_INCOMING_CPU that steered them before there was BPF, in turn. Needs root and a build
+with -Dtests=true. Prints medians, and ratios to "nothing" of the same round with their 95 % intervals.
 
     tests/bench/steering_cost.py build [--rounds 40] [--seconds 0.3]
 """
@@ -16,7 +17,7 @@ import unittest
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "blackbox"), str(pathlib.Path(__file__).resolve().parent)]
 from locality_cost import interval  # noqa: E402
 
-MODES = ("nothing", "counts", "steers")
+MODES = ("nothing", "counts", "steers", "option")
 
 
 def measure(options):
@@ -42,7 +43,8 @@ def measure(options):
                 return daemon.policy("web").get("steer", {}).get("listeners")
 
             def become(mode):
-                if mode == "nothing":
+                ask("option", 0 if mode == "option" else -1)
+                if mode in ("nothing", "option"):
                     daemon.write("web", policy(self.name("pong"), affinity="none"))
                 else:
                     daemon.write("web", policy(self.name("pong"), affinity="full", nics=[nic], cpus="0", bind="cpu", steer="none" if mode == "counts" else "accept"))
@@ -53,7 +55,7 @@ def measure(options):
 
             found = {(mode, what): [] for mode in MODES for what in ("kept", "new")}
             for number in range(options.rounds):
-                for mode in MODES[number % 3:] + MODES[:number % 3]:
+                for mode in MODES[number % len(MODES):] + MODES[:number % len(MODES)]:
                     become(mode)
                     for what in ("kept", "new"):
                         found[mode, what].append(ask(what))
