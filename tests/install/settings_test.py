@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""meson install keeps settings that were edited, and gives the new text beside them."""
+"""meson install keeps settings that were edited, and gives the new text beside them. The manual says how to remove everything again."""
+import json
 import os
 import pathlib
 import resource
@@ -57,6 +58,21 @@ class Settings(unittest.TestCase):
             self.assertEqual(shipped.read_text(encoding="utf-8"), (folder / "shipped.yaml").read_text(encoding="utf-8"))
             self.assertEqual(0o644, (folder / "shipped.yaml").stat().st_mode & 0o7777)
             self.assertEqual(["shipped.yaml"], os.listdir(folder))
+
+
+class Uninstalling(unittest.TestCase):
+    def test_the_manual_removes_every_file_that_is_installed(self):
+        told = subprocess.run(["meson", "introspect", "--installed", os.environ["AFFINITYD_BUILD"]], check=True, capture_output=True, text=True)
+        installed = [pathlib.PurePosixPath(path) for path in json.loads(told.stdout).values()]
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "affinityd.8").read_text(encoding="utf-8").replace("\\-", "-")
+        folder, removed = pathlib.PurePosixPath("/"), []
+        for words in (line.split() for line in page.splitlines()):
+            if words[:1] == ["cd"]:
+                folder = pathlib.PurePosixPath(words[1])
+            elif words[:1] == ["rm"]:
+                removed += [str(folder / word) for word in words[2:]]
+        self.assertGreater(len(installed), 30)
+        self.assertEqual([], [str(path) for path in installed if not any(one.match(each) for one in (path, *path.parents) for each in removed)])
 
 
 if __name__ == "__main__":
