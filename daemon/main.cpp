@@ -21,7 +21,7 @@ using namespace affinityd;
 namespace {
 
 int give_up(app::Log& log, const Error& error, int code = exit_failure) {
-    log.refuse(error.to_string());
+    log.error(error.to_string(), app::Log::Kind::always());
     return code;
 }
 

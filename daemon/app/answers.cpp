@@ -408,13 +408,9 @@ std::vector<status::ProblemStatus> Daemon::problems() {
 
 status::Overview Daemon::overview(const Holdings& holdings) {
     status::Overview overview;
-    overview.instance = {::getpid(),
-                         !shared_.acts(),
-                         started_at_,
-                         loaded_at_,
-                         shared_.settings.policy_folders,
-                         shared_.current->machine().topology.online,
-                         shared_.settings.reconcile_interval};
+    overview.instance = {
+        ::getpid(),      !shared_.acts(), started_at_, loaded_at_, shared_.current->machine().topology.online,
+        shared_.settings};
     overview.counters = {.journal = shared_.journal().size(),
                          .passes = work().passes(),
                          .passing = work().passing(),

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/balance.hpp"
 
-#include "accounting/measurements.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
-#include "host/signals.hpp"
 #include "inventory/process_files.hpp"
-#include "topology/reader.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -51,34 +48,6 @@ std::map<unsigned, double> interrupt_seconds(std::string_view stat, double ticks
             seconds[*cpu] = (static_cast<double>(*irq) + static_cast<double>(*softirq)) / ticks_per_second;
     }
     return seconds;
-}
-
-constexpr std::chrono::seconds longest{2};
-constexpr std::chrono::microseconds patience{100};
-
-machine::KnownLatencies unused(const std::string& why) {
-    return {std::nullopt, "the latencies that are kept cannot be read (" + why + ")", 0};
-}
-
-/// The newest latencies, unless they are the known ones.
-std::optional<machine::KnownLatencies> newest(const host::Root& root, const std::string& state_dir,
-                                              const topology::Topology& topology,
-                                              const machine::KnownLatencies& known) {
-    const auto differs = [&](machine::KnownLatencies now) -> std::optional<machine::KnownLatencies> {
-        if (now.time == known.time && now.unused == known.unused && !now.level && !known.level)
-            return std::nullopt;
-        return now;
-    };
-    const auto kept = accounting::newest_experiment(state_dir, "latency");
-    if (!kept) return differs(unused(kept.error().to_string()));
-    if (!*kept) return differs({});
-    const auto time = (*kept)->time;
-    if (time == known.time) return std::nullopt;
-    auto latencies = topology::latencies_from_json((*kept)->detail);
-    auto now = latencies ? machine::latencies_here(*latencies, topology, topology::read_cpu_model(root))
-                         : unused(latencies.error().to_string());
-    now.time = time;
-    return now;
 }
 
 } // namespace
@@ -195,27 +164,6 @@ void Balancer::relieve() {
     }
     crowding_.reset();
     shared_.want_pass();
-}
-
-void LatencySource::begin(const Shared& shared) {
-    until_ = std::chrono::steady_clock::now() + longest;
-    const auto& state_dir = shared.settings.state_dir;
-    if (reading_.valid() || state_dir.empty() || !shared.current.placements().measured) return;
-    const host::BlockedSignals blocked; // they are the loop's
-    const auto& machine = shared.current->machine();
-    reading_ = std::async(std::launch::async,
-                          [&root = shared.root, state_dir, topology = machine.topology,
-                           known = machine.latencies] { return newest(root, state_dir, topology, known); });
-}
-
-bool LatencySource::step(World& world, const OutOfTime& out_of_time) {
-    while (reading_.valid() && reading_.wait_for(patience) != std::future_status::ready) {
-        if (std::chrono::steady_clock::now() > until_) return true;
-        if (out_of_time()) return false;
-    }
-    if (!reading_.valid()) return true;
-    if (auto found = reading_.get()) world.update(std::move(*found));
-    return true;
 }
 
 } // namespace affinityd::app

@@ -8,7 +8,6 @@
 #include "planner/balance.hpp"
 
 #include <chrono>
-#include <future>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -67,21 +66,6 @@ class Balancer {
     std::optional<Clock::time_point> interrupts_at_;
     planner::Balance balance_;
     std::optional<planner::Crowding> crowding_;
-};
-
-/// Gets the newest latencies from the measurement history, for policies that say `measured`: at the beginning
-/// of each pass, on a thread of its own, since a matrix is long. They count from that pass on.
-class LatencySource {
-  public:
-    /// Begins to look into the history, if some policy asks. `shared` must outlive it.
-    void begin(const Shared& shared);
-    /// True: it has looked, and `world` has what it found; or that takes too long, and the next pass has it.
-    [[nodiscard]] bool step(World& world, const OutOfTime& out_of_time);
-
-  private:
-    using Found = std::optional<machine::KnownLatencies>; ///< no value: nothing has changed
-    std::future<Found> reading_;
-    std::chrono::steady_clock::time_point until_;
 };
 
 } // namespace affinityd::app

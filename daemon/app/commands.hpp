@@ -53,8 +53,8 @@ class Commands {
     /// that follows is over.
     virtual void reload(Answer answer, Until until, ReloadReason reason) = 0;
     /// Puts back what a policy (by name), a process (by PID) or everything ("") was given. It stays so until
-    /// the next `apply` or reload.
-    virtual void release(const std::string& what, Answer answer, Until until) = 0;
+    /// the next `apply` or reload. `user`: who asks, for the log.
+    virtual void release(const std::string& what, uid_t user, Answer answer, Until until) = 0;
     /// A full pass that also takes up what was released or is in backoff. Done: it is over.
     virtual void apply(Answer answer, Until until) = 0;
 };

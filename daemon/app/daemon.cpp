@@ -7,6 +7,7 @@
 #include "topology/reader.hpp"
 
 #include <algorithm>
+#include <future>
 #include <memory>
 
 #include <fmt/format.h>
@@ -15,15 +16,16 @@ namespace affinityd::app {
 
 namespace {
 
-/// Policies that stay released: only a reload that was asked for takes them up again, not a version that had
-/// to stay of a file with errors, nor a change of another policy.
-Releases::Names those_that_stay(const Loading& loading, const World* before, const World& now,
-                                ReloadReason reason) {
+/// Policies that stay released: a reload that was asked for takes them up again, or one that is saved, but
+/// not a version that had to stay of a file with errors, nor a change of another policy.
+Names those_that_stay(const Loading& loading, const World* before, const World& now, ReloadReason reason) {
     auto names = loading.faulty();
     if (reason == ReloadReason::asked || before == nullptr) return names;
     for (const auto& policy : now.policies().policies) {
         const auto* resolved = before->placements().find(policy.name);
-        if (resolved != nullptr && resolved->policy->text_hash == policy.text_hash) names.insert(policy.name);
+        if (resolved != nullptr && resolved->policy->at.file == policy.at.file &&
+            loading.is_as_before(policy.at.file))
+            names.insert(policy.name);
     }
     return names;
 }
@@ -44,7 +46,8 @@ FormerSlots former_slots(const Shared& shared) {
 
 Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
-      loading_(shared_.settings, shared_.acts(), shared_.log), answers_(shared_), undo_(shared_),
+      loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log), answers_(shared_),
+      undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
       units_(shared_, unit_properties, answers_),
       tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed(), former_slots(shared_)),
@@ -105,13 +108,10 @@ Result<void> Daemon::start() {
     undo_.note_dead();
     auto machine = machine::read_machine(shared_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
-    const auto loader = loading_.begin(std::move(*machine), {});
-    while (!loader->step([] { return false; })) {
-    }
-    auto world = loading_.end(*loader);
+    auto world = loading_.end(loading_.begin(std::move(*machine), {}).get());
     if (!world) return std::unexpected(std::move(world.error()));
     if (const auto& warnings = loading_.warnings(); !warnings.empty())
-        shared_.log.report("policies:\n" + warnings);
+        shared_.log.warn("policies:\n" + warnings, Log::Kind::always());
     use(std::move(*world), ReloadReason::asked);
     const auto& online = shared_.current->machine().topology.online;
     shared_.log.info(fmt::format("{}, {} online ({}), {}, {} in the undo journal",
@@ -140,7 +140,12 @@ void Daemon::events_lost() {
 
 void Daemon::hear_irqbalance() {
     writers_.handle();
-    log_notices(shared_.log, writers_.take_notices());
+    report_writers();
+}
+
+void Daemon::report_writers() {
+    for (const auto& notice : writers_.take_notices())
+        shared_.log.warn(notice);
 }
 
 /// irqbalance is told to leave the interrupts under policy alone.
@@ -151,7 +156,7 @@ void Daemon::end_pass_of_writers() {
     std::ranges::sort(irqs);
     irqs.erase(std::ranges::unique(irqs).begin(), irqs.end());
     writers_.finish_pass(std::move(irqs));
-    log_notices(shared_.log, writers_.take_notices());
+    report_writers();
 }
 
 Result<std::string> Daemon::measured(const measure::Run& run) {
@@ -162,36 +167,42 @@ Result<std::string> Daemon::measured(const measure::Run& run) {
 
 void Daemon::reload(Answer answer, Until until, ReloadReason reason) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
-    // The machine is read again by the pass that follows.
-    auto loader = loading_.begin(shared_.current->machine(), shared_.current->usage());
+    auto loaded = std::make_shared<std::future<Loaded>>();
     auto reload = std::make_unique<Sequence>();
-    reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
-    reload->then([this, loader, until, reason, held = std::make_shared<Answer>(std::move(answer))] {
-        use_reloaded(*loader, std::move(*held), until, reason);
+    reload->until([this, loaded](const OutOfTime& out_of_time) {
+        constexpr std::chrono::microseconds patience{100};
+        // The machine is read again by the pass that follows.
+        if (!loaded->valid()) *loaded = loading_.begin(shared_.current->machine(), shared_.current->usage());
+        while (loaded->wait_for(patience) == std::future_status::timeout)
+            if (out_of_time()) return false;
+        return true;
+    });
+    reload->then([this, loaded, until, reason, held = std::make_shared<Answer>(std::move(answer))] {
+        use_reloaded(loaded->get(), std::move(*held), until, reason);
     });
     work().add(std::move(reload));
 }
 
-void Daemon::use_reloaded(Loader& loader, Answer answer, Until until, ReloadReason reason) {
-    auto world = loading_.end(loader, reread(reread_settings_, shared_.settings));
+void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason) {
+    auto world = loading_.end(std::move(loaded), reread(reread_settings_, shared_.settings));
     if (!world) {
-        shared_.log.alarm(reload_refused_message,
-                          "reload: " + world.error().to_string() + "\nthe running policies stay");
+        shared_.log.error("reload: " + world.error().to_string() + "\nthe running policies stay",
+                          Log::Kind::always(), {.message_id = reload_refused_message});
         return answer(fail(refusal_of(world.error())));
     }
     use(std::move(*world), reason);
-    const auto loaded =
+    const auto headline =
         "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
-    shared_.log.info(loaded);
+    shared_.log.info(headline);
     auto fault = loading_.report();
     if (!fault.empty()) fault = loading_.warnings() + fault;
     if (until == Until::done) {
-        answers_.add({std::move(answer), loading_.warnings() + loaded, fault});
+        answers_.add({std::move(answer), loading_.warnings() + headline, fault});
         return begin_pass(true);
     }
     begin_pass(true);
     if (!fault.empty()) return answer(fail(std::move(fault)));
-    answer(status::message_text(loading_.warnings() + loaded));
+    answer(status::message_text(loading_.warnings() + headline));
 }
 
 void Daemon::apply(Answer answer, Until until) {
@@ -207,7 +218,7 @@ void Daemon::apply(Answer answer, Until until) {
     answer(status::message_text("a pass has begun"));
 }
 
-void Daemon::release(const std::string& what, Answer answer, Until until) {
+void Daemon::release(const std::string& what, uid_t user, Answer answer, Until until) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
     const auto pid = parse_number<int>(what);
     const auto* process = pid ? tasks_.table().find(*pid) : nullptr;
@@ -221,11 +232,14 @@ void Daemon::release(const std::string& what, Answer answer, Until until) {
     else
         shared_.releases.release_process(process->id);
     update_claims();
-    shared_.log.info(fmt::format("released by hand: {}{}",
+    const LogFields fields{
+        .policy = is_policy ? what : "", .tid = is_policy ? 0 : pid.value_or(0), .user = user};
+    shared_.log.info(fmt::format("released by hand, by user {}: {}{}", user,
                                  what.empty() ? "everything"
                                  : is_policy  ? "policy "
                                               : "process ",
-                                 what));
+                                 what),
+                     Log::Kind::always(), fields);
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
         const bool is_its = task != nullptr && task->pid == pid;

@@ -80,7 +80,7 @@ class Daemon final : public Commands {
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
     void reload(Answer answer, Until until, ReloadReason reason) override;
-    void release(const std::string& what, Answer answer, Until until) override;
+    void release(const std::string& what, uid_t user, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;
 
   private:
@@ -92,10 +92,11 @@ class Daemon final : public Commands {
     using Time = std::chrono::system_clock::time_point;
 
     void use(std::shared_ptr<World> world, ReloadReason reason);
-    void use_reloaded(Loader& loader, Answer answer, Until until, ReloadReason reason);
+    void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason);
     void update_claims();
     void end_duties(const char* why);
     void end_pass_of_writers();
+    void report_writers();
     [[nodiscard]] std::vector<status::ProblemStatus> present_problems();
     [[nodiscard]] std::vector<status::ProblemStatus> problems();
     [[nodiscard]] status::Overview overview(const Holdings& holdings);
@@ -113,7 +114,6 @@ class Daemon final : public Commands {
     Queues queues_;
     Steering steering_;
     Balancer balancer_;
-    LatencySource latencies_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/load.hpp"
 
+#include "accounting/measurements.hpp"
 #include "base/text.hpp"
 #include "host/file.hpp"
+#include "host/signals.hpp"
 #include "planner/check.hpp"
 #include "policy/reader.hpp"
 #include "policy/set_check.hpp"
+#include "topology/reader.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <ranges>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +29,7 @@ using policy::Diagnostic;
 using status::FileFault;
 
 constexpr std::string_view ending = ".yaml";
+constexpr std::size_t most_text = 1U << 20; ///< of a copy
 
 bool is_error(const Diagnostic& diagnostic) { return diagnostic.severity == policy::Severity::error; }
 
@@ -50,6 +55,7 @@ FileFault fault_of_settings(const std::string& file, const Error& error) {
     fault.at.file = file;
     fault.shown = fault.message = error.to_string();
     fault.note = "the settings in force stay";
+    fault.mend = "affinityctl check " + file;
     const std::string_view place = error.subject;
     if (!place.starts_with(file + ":")) return fault;
     const auto numbers = place.substr(file.size() + 1);
@@ -162,7 +168,6 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
-    machine::use_latencies(machine_, before.machine_.latencies);
     machine_.cannot_steer = before.machine_.cannot_steer;
     placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
     assumed_ = placements_.load;
@@ -176,142 +181,151 @@ void World::take_over(const World& before) {
         kept_.erase(policy.name);
 }
 
-std::string LastGood::path_of(std::string_view name) const {
-    return fmt::format("{}/{}{}", folder_.empty() ? "last-good" : folder_, name, ending);
+namespace {
+
+std::string copy_of(const std::string& folder, std::string_view name) {
+    return fmt::format("{}/{}{}", folder.empty() ? "last-good" : folder, name, ending);
 }
 
-/// In force since this daemon reads, else before it; a link in the folder is none of ours.
-Result<std::optional<std::string>> LastGood::find(std::string_view name) const {
-    if (const auto known = texts_.find(name); known != texts_.end()) return known->second;
-    if (folder_.empty()) return std::nullopt;
-    const auto path = path_of(name);
-    if (auto checked = host::check_ownership(folder_); !checked) return std::unexpected(checked.error());
-    auto text = host::read_file(path, 1U << 20, host::Links::refused);
-    if (!text || !*text) return text;
-    if (auto checked = host::check_ownership(path); !checked) return std::unexpected(checked.error());
-    return text;
-}
-
-void LastGood::keep(std::map<std::string, std::string> good, const Names& faulty) {
-    std::erase_if(texts_, [&](const auto& entry) { return !faulty.contains(entry.first); });
-    kept_ = faulty;
-    for (auto& [name, text] : good) {
-        kept_.insert(name);
-        texts_.insert_or_assign(name, std::move(text));
-    }
-    if (folder_.empty()) return;
-    for (const auto& [name, text] : texts_)
-        unwritten_.insert(name);
-    std::erase_if(unwritten_, [&](const auto& name) { return !texts_.contains(name); });
-    is_written_ = false;
-}
-
-Result<void> LastGood::write(const std::string& name, const std::string& text) const {
-    const auto path = path_of(name);
-    const auto present = host::read_file(path, 1U << 20, host::Links::refused);
-    const bool is_there = present && *present == text && host::check_entry(path);
-    return is_there ? Result<void>() : host::replace_file(path, text);
-}
-
+/// Writes copies of the texts, and removes all others. Returns why one could not be written; "": all are.
 /// Where one finds no room, a shorter one may.
-bool LastGood::step(const OutOfTime& out_of_time) {
-    if (is_written_) return true;
-    auto done = texts_.empty() ? Result<void>() : host::make_directories(folder_);
-    if (done) done = host::check_ownership(folder_);
-    fault_ = done ? fault_ : done.error().to_string();
-    if (!done) return true;
-    while (!unwritten_.empty()) {
-        const auto name = unwritten_.extract(unwritten_.begin());
-        if (const auto text = texts_.find(name.value()); text != texts_.end())
-            if (const auto written = write(text->first, text->second); !written) {
-                failed_.insert(name.value());
-                fault_ = written.error().to_string();
-            }
-        if (out_of_time()) return false;
-    }
-    is_written_ = failed_.empty();
-    if (is_written_) fault_.clear();
-    unwritten_ = std::exchange(failed_, {});
-    remove_others();
-    return true;
-}
-
-void LastGood::remove_others() const {
+std::string write_copies(const std::string& folder, const Texts& texts) {
     std::error_code code;
-    for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+    if (folder.empty() || (texts.empty() && !std::filesystem::exists(folder, code))) return {};
+    auto done = host::make_directories(folder);
+    if (done) done = host::check_ownership(folder);
+    if (!done) return done.error().to_string();
+    std::string fault;
+    for (const auto& [name, text] : texts) {
+        const auto path = copy_of(folder, name);
+        const auto present = host::read_file(path, most_text, host::Links::refused);
+        if (present && *present == text && host::check_entry(path)) continue;
+        if (const auto written = host::replace_file(path, text); !written)
+            fault = written.error().to_string();
+    }
+    for (std::filesystem::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
         const auto file = at->path().filename().string();
         std::error_code ignored;
-        if (file.ends_with(ending) && !kept_.contains(file.substr(0, file.size() - ending.size())))
+        if (file.ends_with(ending) && !texts.contains(file.substr(0, file.size() - ending.size())))
             std::filesystem::remove(at->path(), ignored);
     }
+    return fault;
 }
 
-bool Loader::step(const OutOfTime& out_of_time) {
-    while (!result_) {
-        work();
-        if (out_of_time()) break;
-    }
-    return result_.has_value();
+/// The newest latencies in the measurement history, as they count on this machine.
+machine::KnownLatencies newest_latencies(const host::Root& root, const std::string& state_dir,
+                                         const topology::Topology& topology) {
+    const auto unused = [](const Error& why) {
+        return machine::KnownLatencies{
+            std::nullopt, "the latencies that are kept cannot be read (" + why.to_string() + ")", 0};
+    };
+    const auto kept = accounting::newest_experiment(state_dir, "latency");
+    if (!kept) return unused(kept.error());
+    if (!*kept) return {};
+    const auto latencies = topology::latencies_from_json((*kept)->detail);
+    if (!latencies) return unused(latencies.error());
+    auto known = machine::latencies_here(*latencies, topology, topology::read_cpu_model(root));
+    known.time = (*kept)->time;
+    return known;
 }
 
-/// The next small part.
-void Loader::work() {
-    if (!paths_) {
-        if (const auto listed = list(); !listed) result_ = std::unexpected(listed.error());
-    } else if (!paths_->empty()) {
-        const auto path = std::move(paths_->back());
-        paths_->pop_back();
-        read(path);
-    } else if (!reading_) {
-        reading_.emplace(documents_);
-    } else if (!set_) {
-        if (reading_->step()) take_reading();
-    } else if (!errors_.empty()) {
-        const auto fault = std::move(errors_.back());
-        errors_.pop_back();
-        exclude(fault);
-        if (errors_.empty()) end_excluding();
-    } else {
-        check();
+/// The reading of Loading, in its thread.
+class Loader {
+  public:
+    struct Task {
+        std::vector<std::string> folders;
+        std::string copies, state_dir;
+        Texts good;               ///< in force until now
+        bool is_trusting = false; ///< any user may have written the policies; else root and this user only
+        machine::Machine machine;
+        planner::NicUsage usage;
+    };
+    Loader(const host::Root& root, Task task) : root_(root), task_(std::move(task)) {}
+    [[nodiscard]] Loaded load();
+
+  private:
+    [[nodiscard]] Result<void> read_all();
+    void read(const std::string& path);
+    void exclude_faulty();
+    void exclude(const Diagnostic& fault);
+    [[nodiscard]] Result<std::optional<std::string>> last_good(const std::string& name) const;
+    void take_last_good(const std::string& file, FileFault& into);
+    [[nodiscard]] std::vector<Diagnostic> check();
+    void finish(std::vector<Diagnostic> remarks);
+
+    const host::Root& root_;
+    Task task_;
+    std::vector<policy::Document> documents_;
+    policy::PolicySet set_;                   ///< what is in force, or was to be
+    std::vector<policy::Policy> last_good_;   ///< that come into the set
+    std::set<std::string> unchanged_;         ///< paths of files that are like their copies
+    std::set<std::string> excluded_;          ///< paths of files that do not count
+    std::set<std::string> untrusted_;         ///< of these, paths of files that others can change
+    std::map<std::string, FileFault> faults_; ///< by the policy's name
+    std::vector<Diagnostic> errors_;          ///< to be dealt with, in order
+    std::vector<Diagnostic> remarks_;         ///< of reading
+    Loaded loaded_;
+};
+
+Loaded Loader::load() {
+    loaded_.stamps = stamps_of(task_.folders);
+    if (const auto read = read_all(); !read) {
+        loaded_.refused = read.error().to_string();
+        return std::move(loaded_);
     }
+    std::vector<Diagnostic> remarks;
+    do {
+        exclude_faulty();
+        remarks = check();
+    } while (!errors_.empty());
+    finish(std::move(remarks));
+    return std::move(loaded_);
 }
 
 /// In a folder that is not to be trusted, nothing is even opened. Each has a line of its own.
-Result<void> Loader::list() {
-    stamps_ = stamps_of(folders_);
+Result<void> Loader::read_all() {
     std::string refused;
-    for (const auto& folder : folders_)
-        if (const auto checked = host::check_ownership(folder); !is_trusting_ && !checked)
+    for (const auto& folder : task_.folders)
+        if (const auto checked = host::check_ownership(folder); !task_.is_trusting && !checked)
             refused += checked.error().to_string() + "\n";
     if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
-    auto paths = policy::list_folders(folders_);
+    const auto paths = policy::list_folders(task_.folders);
     if (!paths) return std::unexpected(paths.error());
-    paths_ = std::move(*paths);
-    std::ranges::reverse(*paths_);
+    for (const auto& path : *paths)
+        read(path);
+    policy::PolicyReading reading(documents_);
+    while (!reading.step()) {
+    }
+    auto result = reading.take();
+    set_ = std::move(result.set);
+    policy::add_source_lines(result.diagnostics, documents_);
+    policy::sort_by_place(result.diagnostics);
+    for (auto& found : result.diagnostics)
+        (is_error(found) ? errors_ : remarks_).push_back(std::move(found));
     return {};
 }
 
 /// One that was removed since it was listed is passed over: the next pass finds other stamps.
 void Loader::read(const std::string& path) {
     auto document = policy::read_document(path);
-    auto checked = is_trusting_ ? Result<void>() : host::check_ownership(path);
+    auto checked = task_.is_trusting ? Result<void>() : host::check_ownership(path);
     if (!document || (!checked && policy::is_removed(path))) return;
     if (!checked) {
         if (checked.error().subject == path) checked.error().subject.clear();
         document = policy::Document{path, {}, checked.error().to_string()};
+        untrusted_.insert(path);
     }
-    if (last_good_.find(policy::policy_name(path)) == document->text) unchanged_.insert(path);
+    const std::string name(policy::policy_name(path));
+    if (last_good(name) == document->text) unchanged_.insert(path);
     documents_.push_back(std::move(*document));
 }
 
-void Loader::take_reading() {
-    auto read = reading_->take();
-    set_ = std::move(read.set);
-    policy::add_source_lines(read.diagnostics, documents_);
-    policy::sort_by_place(read.diagnostics);
-    for (auto& found : read.diagnostics)
-        (is_error(found) ? errors_ : remarks_).push_back(std::move(found));
-    std::ranges::reverse(errors_);
+void Loader::exclude_faulty() {
+    for (const auto& fault : std::exchange(errors_, {}))
+        exclude(fault);
+    std::erase_if(set_.policies, [&](const auto& policy) { return excluded_.contains(policy.at.file); });
+    std::ranges::move(std::exchange(last_good_, {}), std::back_inserter(set_.policies));
+    std::ranges::sort(set_.policies, policy::comes_before);
 }
 
 /// The first fault of a file decides; `affinityctl check` tells the others.
@@ -329,104 +343,130 @@ void Loader::exclude(const Diagnostic& fault) {
     entry.policy = name;
     entry.message = fault.hint.empty() ? fault.message : fault.message + " (" + fault.hint + ")";
     entry.shown = policy::to_string(fault, true);
+    entry.mend = untrusted_.contains(fault.at.file)
+                     ? fmt::format("chown root {0}; chmod go-w {0}; affinityctl reload", fault.at.file)
+                     : "affinityctl check " + fault.at.file;
     take_last_good(fault.at.file, entry);
 }
 
+/// In force since this daemon reads, else before it; a link in the folder is none of ours. No value: there is
+/// none. An Error: others may have written it, or it cannot be read.
+Result<std::optional<std::string>> Loader::last_good(const std::string& name) const {
+    if (const auto known = task_.good.find(name); known != task_.good.end()) return known->second;
+    if (task_.copies.empty()) return std::nullopt;
+    const auto path = copy_of(task_.copies, name);
+    if (auto checked = host::check_ownership(task_.copies); !checked) return std::unexpected(checked.error());
+    auto text = host::read_file(path, most_text, host::Links::refused);
+    if (!text || !*text) return text;
+    if (auto checked = host::check_ownership(path); !checked) return std::unexpected(checked.error());
+    return text;
+}
+
 void Loader::take_last_good(const std::string& file, FileFault& into) {
-    auto text = last_good_.find(into.policy);
+    auto text = last_good(into.policy);
     if (!text) into.note = "its last good version cannot be used: " + text.error().to_string();
-    if (!text || !*text || unchanged_.contains(file)) return;
-    policy::Document copy{last_good_.path_of(into.policy), std::move(**text)};
+    if (!text || !*text) return;
+    loaded_.good.emplace(into.policy, **text);
+    if (unchanged_.contains(file)) return;
+    policy::Document copy{copy_of(task_.copies, into.policy), std::move(**text)};
     auto read = policy::read_policies({copy});
     if (read.set.policies.size() != 1 || !read.ok()) return;
     into.in_force = copy.path;
-    copies_.push_back(std::move(read.set.policies.front()));
+    last_good_.push_back(std::move(read.set.policies.front()));
     unchanged_.insert(copy.path);
     documents_.push_back(std::move(copy));
 }
 
-void Loader::end_excluding() {
-    auto& policies = set_->policies;
-    std::erase_if(policies, [&](const auto& policy) { return excluded_.contains(policy.at.file); });
-    std::ranges::move(copies_, std::back_inserter(policies));
-    copies_.clear();
-    std::ranges::sort(policies, policy::comes_before);
-}
-
-/// One of the policies at fault side by side goes: the others may be at fault no more.
-void Loader::check() {
+/// Returns remarks. One of the policies at fault side by side goes: the others may be at fault no more.
+std::vector<Diagnostic> Loader::check() {
     std::vector<Diagnostic> found;
-    policy::check_set(*set_, found);
+    policy::check_set(set_, found);
     policy::add_source_lines(found, documents_);
     std::ranges::copy_if(found, std::back_inserter(errors_), is_error);
     if (!errors_.empty()) {
-        for (const auto& policy : set_->policies | std::views::reverse)
+        for (const auto& policy : set_.policies | std::views::reverse)
             if (const auto last = std::ranges::find(errors_, policy.at.file,
                                                     [](const auto& error) { return error.at.file; });
                 last != errors_.end()) {
                 errors_ = std::vector{*last};
-                return;
+                return {};
             }
     }
-    LastGood::Names newcomers;
-    for (const auto& policy : set_->policies)
+    Names newcomers;
+    for (const auto& policy : set_.policies)
         if (!unchanged_.contains(policy.at.file)) newcomers.insert(policy.name);
-    auto here = planner::check_on_machine(*set_, machine_, {.newcomers = std::move(newcomers)});
+    auto here = planner::check_on_machine(set_, task_.machine, {.newcomers = std::move(newcomers)});
     policy::add_source_lines(here, documents_);
     std::ranges::copy_if(here, std::back_inserter(errors_), is_error);
-    std::ranges::reverse(errors_);
     std::ranges::move(here, std::back_inserter(found));
-    if (errors_.empty()) finish(std::move(found));
+    return found;
 }
 
 void Loader::finish(std::vector<Diagnostic> remarks) {
-    Loaded loaded;
     std::ranges::move(remarks_, std::back_inserter(remarks));
     policy::add_source_lines(remarks, documents_);
     policy::sort_by_place(remarks);
     for (const auto& remark : remarks)
-        loaded.warnings.push_back(policy::to_string(remark, true) + "\n");
+        loaded_.warnings.push_back(policy::to_string(remark, true) + "\n");
     for (auto& [name, fault] : faults_) {
-        loaded.faulty.insert(name);
-        loaded.faults.push_back(std::move(fault));
+        loaded_.faulty.insert(name);
+        loaded_.faults.push_back(std::move(fault));
     }
-    std::ranges::sort(loaded.faults, {}, [](const auto& fault) { return fault.at.file; });
-    LastGood::Names in_force;
-    for (const auto& policy : set_->policies)
+    std::ranges::sort(loaded_.faults, {}, [](const auto& fault) { return fault.at.file; });
+    std::set<std::string> in_force;
+    for (const auto& policy : set_.policies)
         in_force.insert(policy.at.file);
     for (auto& document : documents_)
         if (const std::string name(policy::policy_name(document.path));
-            in_force.contains(document.path) && !loaded.faulty.contains(name))
-            loaded.good.emplace(name, std::move(document.text));
-    policy::resolve_programs(*set_);
-    loaded.world = std::make_shared<World>(std::move(*set_), std::move(machine_), std::move(usage_));
-    result_ = std::move(loaded);
+            in_force.contains(document.path) && !loaded_.faulty.contains(name))
+            loaded_.good.insert_or_assign(name, std::move(document.text));
+    loaded_.unkept = write_copies(task_.copies, loaded_.good);
+    policy::resolve_programs(set_);
+    loaded_.world =
+        std::make_shared<World>(std::move(set_), std::move(task_.machine), std::move(task_.usage));
+    if (loaded_.world->placements().measured)
+        loaded_.world->update(newest_latencies(root_, task_.state_dir, loaded_.world->machine().topology));
 }
 
-Loading::Loading(const Settings& settings, bool acts, Log& log)
-    : folders_(settings.policy_folders), acts_(acts), log_(log),
-      last_good_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good") {}
+} // namespace
 
-std::shared_ptr<Loader> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
-    return std::make_shared<Loader>(folders_, std::move(machine), std::move(usage), last_good_, !acts_);
+Loading::Loading(const host::Root& root, const Settings& settings, bool acts, Log& log)
+    : root_(root), folders_(settings.policy_folders),
+      copies_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good"),
+      state_dir_(settings.state_dir), acts_(acts), log_(log) {}
+
+std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
+    const host::BlockedSignals blocked; // they are the loop's
+    const auto read = [&root = root_, task = Loader::Task{folders_, copies_, state_dir_, good_, !acts_,
+                                                          std::move(machine), std::move(usage)}]() mutable {
+        return Loader(root, std::move(task)).load();
+    };
+    try {
+        return std::async(std::launch::async, read);
+    } catch (const std::system_error&) { // no thread is to be had
+        return std::async(std::launch::deferred, read);
+    }
 }
 
-Result<std::shared_ptr<World>> Loading::end(Loader& loader, std::vector<FileFault> others) {
-    auto loaded = loader.take();
-    stamps_ = loader.stamps();
+Result<std::shared_ptr<World>> Loading::end(Loaded loaded, std::vector<FileFault> others) {
+    before_ = std::exchange(stamps_, std::move(loaded.stamps));
     status_.at = std::chrono::system_clock::now();
-    status_.refused = loaded ? "" : loaded.error().to_string();
-    if (!loaded) return std::unexpected(std::move(loaded.error()));
-    last_good_.keep(std::move(loaded->good), loaded->faulty);
+    status_.refused = loaded.refused;
+    if (!loaded.world) return fail(loaded.refused);
+    good_ = std::move(loaded.good);
+    unkept_ = std::move(loaded.unkept);
     status_.faults = std::move(others);
-    std::ranges::move(loaded->faults, std::back_inserter(status_.faults));
-    faulty_ = std::move(loaded->faulty);
+    std::ranges::move(loaded.faults, std::back_inserter(status_.faults));
+    faulty_ = std::move(loaded.faulty);
     warnings_.clear();
-    for (const auto& warning : loaded->warnings)
+    for (const auto& warning : loaded.warnings)
         if (!told_.contains(warning)) warnings_ += warning;
-    told_ = {loaded->warnings.begin(), loaded->warnings.end()};
-    if (const auto faults = report(); !faults.empty()) log_.alarm(faulty_files_message, faults);
-    return std::move(loaded->world);
+    told_ = {loaded.warnings.begin(), loaded.warnings.end()};
+    if (const auto faults = report(); !faults.empty())
+        log_.error(faults, Log::Kind::always(), {.message_id = faulty_files_message});
+    if (!unkept_.empty())
+        log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
+    return std::move(loaded.world);
 }
 
 bool Loading::has_changed() const {
@@ -439,11 +479,9 @@ bool Loading::has_changed() const {
     return stamps != stamps_ && std::ranges::none_of(stamps, is_fresh);
 }
 
-bool Loading::keep(const OutOfTime& out_of_time) {
-    if (!last_good_.step(out_of_time)) return false;
-    if (const auto& fault = last_good_.fault(); !fault.empty())
-        log_.warn("policies are not kept for a start with errors in their files: " + fault);
-    return true;
+bool Loading::is_as_before(const std::string& file) const {
+    const auto now = stamps_.find(file), then = before_.find(file);
+    return now != stamps_.end() && then != before_.end() && now->second == then->second;
 }
 
 std::string Loading::report() const {
@@ -457,14 +495,18 @@ std::string Loading::report() const {
 std::vector<planner::Problem> Loading::problems() const {
     std::vector<planner::Problem> list;
     if (!status_.refused.empty())
-        list.push_back(
-            {{}, "reload", status_.refused + "\nwhat was in force before stays", "affinityctl check"});
+        list.push_back({{},
+                        "reload",
+                        status_.refused + "\nwhat was in force before stays",
+                        "affinityctl reload, once that is mended"});
     for (const auto& fault : status_.faults)
-        list.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault),
-                        "affinityctl check " + fault.at.file});
-    if (const auto& fault = last_good_.fault(); !fault.empty())
         list.push_back(
-            {{}, "last good policies", "not kept for a start with errors in their files: " + fault});
+            {fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault), fault.mend});
+    if (!unkept_.empty())
+        list.push_back({{},
+                        "last good policies",
+                        "not kept for a start with errors in their files: " + unkept_,
+                        "affinityctl reload, once there is room"});
     return list;
 }
 

@@ -11,13 +11,13 @@
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
-#include "policy/reader.hpp"
 #include "policy/settings.hpp"
 #include "status/status.hpp"
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -164,133 +164,70 @@ struct Shared {
     }
 };
 
-/// Copies of policies as they were last in force, for the case that their files have errors later: a folder
-/// with a file for each. As of policies themselves, what others than root can change is refused.
-class LastGood {
-  public:
-    using Names = std::set<std::string, std::less<>>;
-    /// `folder`: for the next start; it is made when there is something to keep. "": none is kept there.
-    explicit LastGood(std::string folder) : folder_(std::move(folder)) {}
-
-    [[nodiscard]] std::string path_of(std::string_view name) const;
-    /// No value: there is none. An Error: others may have written it, or it cannot be read.
-    [[nodiscard]] Result<std::optional<std::string>> find(std::string_view name) const;
-    /// `good` are in force, texts by name; copies of `faulty` stay; all others are to go.
-    void keep(std::map<std::string, std::string> good, const Names& faulty);
-    /// Writes copies until `out_of_time` says so. True: that is all, or one could not be written: then
-    /// fault() says why, and the next call goes on with it.
-    [[nodiscard]] bool step(const OutOfTime& out_of_time);
-    [[nodiscard]] const std::string& fault() const { return fault_; } ///< ""
-
-  private:
-    [[nodiscard]] Result<void> write(const std::string& name, const std::string& text) const;
-    void remove_others() const;
-    std::string folder_;
-    std::map<std::string, std::string, std::less<>> texts_; ///< by name, since the start
-    Names unwritten_, failed_;                              ///< of these
-    Names kept_;
-    bool is_written_ = true;
-    std::string fault_;
-};
-
 /// Tells files apart by path: device, inode, time of the last change in ns, size; of folders, device and
 /// inode.
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
+/// Of policies.
+using Names = std::set<std::string, std::less<>>;
+using Texts = std::map<std::string, std::string, std::less<>>; ///< by name
 
 /// The policies that can be in force, of those that were read.
 struct Loaded {
-    std::shared_ptr<World> world;
-    std::vector<status::FileFault> faults;   ///< in order of files
-    std::vector<std::string> warnings;       ///< and notes, in order of places
-    std::map<std::string, std::string> good; ///< texts of policies whose files are in force
-    LastGood::Names faulty;                  ///< policies whose files are not
+    FileStamps stamps;                     ///< of the files as they were when reading began
+    std::string refused;                   ///< why nothing of it counts; "": it does
+    std::shared_ptr<World> world;          ///< null where it is refused
+    std::vector<status::FileFault> faults; ///< in order of files
+    std::vector<std::string> warnings;     ///< and notes, in order of places
+    Texts good;                            ///< in force, and the last good ones of those that are faulty
+    Names faulty;                          ///< policies whose files are not in force
+    std::string unkept;                    ///< why `good` is not kept for the next start; "": it is
 };
 
-/// Reads the policies of some folders for a machine, in steps. A file with errors does not count: in its
-/// place comes its copy in `last_good`, if that has none, else nothing. Where policies are at fault side by
-/// side, the one that comes later in the order of policies counts as faulty. The choice depends on the
-/// files and their copies only, so that a start and a reload agree.
-class Loader {
-  public:
-    /// `is_trusting`: any user may have written the policies, as nothing is changed because of them;
-    /// otherwise root and this process's own user only. `last_good` must outlive this.
-    Loader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
-           const LastGood& last_good, bool is_trusting)
-        : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)),
-          last_good_(last_good), is_trusting_(is_trusting) {}
-
-    /// True: take() has the result.
-    [[nodiscard]] bool step(const OutOfTime& out_of_time);
-    /// An Error: a folder cannot be read, or is not to be trusted.
-    [[nodiscard]] Result<Loaded> take() { return std::move(*result_); }
-    /// Stamps of the files as they were when reading began.
-    [[nodiscard]] const FileStamps& stamps() const { return stamps_; }
-
-  private:
-    void work();
-    [[nodiscard]] Result<void> list();
-    void read(const std::string& path);
-    void take_reading();
-    void exclude(const policy::Diagnostic& fault);
-    void take_last_good(const std::string& file, status::FileFault& into);
-    void end_excluding();
-    void check();
-    void finish(std::vector<policy::Diagnostic> remarks);
-
-    std::vector<std::string> folders_;
-    machine::Machine machine_;
-    planner::NicUsage usage_;
-    const LastGood& last_good_;
-    bool is_trusting_;
-    FileStamps stamps_;
-    std::optional<std::vector<std::string>> paths_; ///< of the files, those to be read, the next one last
-    std::vector<policy::Document> documents_;
-    std::optional<policy::PolicyReading> reading_;
-    std::optional<policy::PolicySet> set_;            ///< what is in force, or was to be
-    std::vector<policy::Policy> copies_;              ///< that come into the set
-    LastGood::Names unchanged_;                       ///< paths of files that are like their copies
-    LastGood::Names excluded_;                        ///< paths of files that do not count
-    std::map<std::string, status::FileFault> faults_; ///< by the policy's name
-    std::vector<policy::Diagnostic> errors_;          ///< to be dealt with, the next one last
-    std::vector<policy::Diagnostic> remarks_;         ///< of reading
-    std::optional<Result<Loaded>> result_;
-};
-
-/// The outcome of reading settings and policies. Faults are told in the log and kept for status.
+/// Reads settings and policies, and keeps the outcome. Faults are told in the log and kept for status.
+///
+/// A policy's file with errors does not count: in its place comes the text that was in force last, of which a
+/// copy is kept for the next start; if that has none, nothing. Where policies are at fault side by side, the
+/// one that comes later in the order of policies counts as faulty. The choice depends on the files and their
+/// copies only, so that a start and a reload agree.
 class Loading {
   public:
     /// `acts`: something is changed because of what is read, so that only root may have written it.
-    Loading(const Settings& settings, bool acts, Log& log);
+    Loading(const host::Root& root, const Settings& settings, bool acts, Log& log);
 
-    /// Begins to read the policies; this must outlive the reading.
-    [[nodiscard]] std::shared_ptr<Loader> begin(machine::Machine machine, planner::NicUsage usage) const;
+    /// Begins to read the policies for this machine, in a thread: its end waits for that. With the newest
+    /// latencies from the measurement history, where a policy says `measured`.
+    [[nodiscard]] std::future<Loaded> begin(machine::Machine machine, planner::NicUsage usage) const;
     /// Ends it, with the faults of other files. An Error: nothing of it counts.
-    [[nodiscard]] Result<std::shared_ptr<World>> end(Loader& loader,
+    [[nodiscard]] Result<std::shared_ptr<World>> end(Loaded loaded,
                                                      std::vector<status::FileFault> others = {});
 
     /// True if the files are others than those that were read last: made, removed, written, or behind links
     /// that lead elsewhere. Not as long as one was written less than a second ago: more may follow.
     [[nodiscard]] bool has_changed() const;
+    /// True if the file has not been written between the last two readings.
+    [[nodiscard]] bool is_as_before(const std::string& file) const;
 
     [[nodiscard]] const status::LoadStatus& status() const { return status_; }
     /// Policies whose files do not count.
-    [[nodiscard]] const LastGood::Names& faulty() const { return faulty_; }
+    [[nodiscard]] const Names& faulty() const { return faulty_; }
     /// Says what is wrong with files, and what is in force in their place; "": nothing is wrong.
     [[nodiscard]] std::string report() const;
     /// Warnings and notes of the last reading that the one before had not.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
     [[nodiscard]] std::vector<planner::Problem> problems() const;
-    /// Copies policies for when their files have errors. True: for now that is all.
-    [[nodiscard]] bool keep(const OutOfTime& out_of_time);
 
   private:
+    const host::Root& root_;
     std::vector<std::string> folders_;
+    std::string copies_;    ///< the folder of copies; "": none are kept
+    std::string state_dir_; ///< of the measurement history
     bool acts_;
     Log& log_;
-    LastGood last_good_;
-    FileStamps stamps_; ///< of what was read last
+    Texts good_;                 ///< as Loaded::good
+    FileStamps stamps_, before_; ///< of the last reading and the one before
     status::LoadStatus status_;
-    LastGood::Names faulty_;
+    Names faulty_;
+    std::string unkept_;         ///< as Loaded::unkept
     std::set<std::string> told_; ///< warnings and notes of the last reading
     std::string warnings_;       ///< those of them that are new
 };

@@ -4,14 +4,15 @@
 #include "accounting/measurements.hpp"
 #include "base/escape.hpp"
 #include "base/text.hpp"
-#include "coexist/other_writers.hpp"
 #include "enforcer/executor.hpp"
 
 #include <cstdlib>
 #include <system_error>
+#include <variant>
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
+#include <sys/uio.h>
 #include <syslog.h>
 #define SD_JOURNAL_SUPPRESS_LOCATION // ours is here, which says nothing
 #include <systemd/sd-journal.h>
@@ -26,6 +27,26 @@ bool is_power_of_ten(std::uint64_t value) {
     while (value % 10 == 0)
         value /= 10;
     return value == 1;
+}
+
+/// With its fields, to the journal. False: the log is another one, or the journal does not take it.
+bool send(int priority, const std::string& line, const LogFields& fields) {
+    if (std::getenv("JOURNAL_STREAM") == nullptr) return false;
+    std::vector<std::string> words{"MESSAGE=" + line, fmt::format("PRIORITY={}", priority),
+                                   "SYSLOG_IDENTIFIER=affinityd"};
+    if (fields.message_id != nullptr) words.push_back(fmt::format("MESSAGE_ID={}", fields.message_id));
+    if (!fields.policy.empty()) words.push_back("AFFINITYD_POLICY=" + fields.policy);
+    if (fields.tid != 0) words.push_back(fmt::format("AFFINITYD_TID={}", fields.tid));
+    if (fields.user) words.push_back(fmt::format("AFFINITYD_UID={}", *fields.user));
+    std::vector<iovec> parts;
+    for (auto& word : words)
+        parts.push_back({word.data(), word.size()});
+    return sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) == 0;
+}
+
+spdlog::level::level_enum level_of(int priority) {
+    if (priority <= LOG_ERR) return spdlog::level::err;
+    return priority == LOG_WARNING ? spdlog::level::warn : spdlog::level::info;
 }
 
 } // namespace
@@ -43,6 +64,7 @@ void Log::tell_held_back(Clock::time_point now) {
 }
 
 bool Log::is_due(std::string& message, const Kind& kind) {
+    if (kind.most == Kind::always().most) return true;
     if (kind.name.empty()) {
         if (texts_.size() >= remembered) texts_.clear();
         const auto count = ++texts_[message];
@@ -57,51 +79,27 @@ bool Log::is_due(std::string& message, const Kind& kind) {
     return false;
 }
 
+void Log::say(int priority, std::string message, const Kind& kind, const LogFields& fields) {
+    if (!is_due(message, kind)) return;
+    for (const auto part : split(message, '\n'))
+        if (const auto line = escaped(part); !line.empty() && !send(priority, line, fields))
+            logger_->log(level_of(priority), "{}", line);
+}
+
 bool Log::shows_debug() const { return logger_->should_log(spdlog::level::debug); }
 
 void Log::debug(const std::string& message) { logger_->debug("{}", escaped(message)); }
 
-void Log::refuse(const std::string& message) { logger_->error("{}", escaped_lines(message)); }
-
-void Log::report(const std::string& message) { logger_->warn("{}", escaped_lines(message)); }
-
-void Log::info(const std::string& message, Kind kind) {
-    std::string text = escaped(message);
-    if (kind.name.empty() || is_due(text, kind)) logger_->info("{}", text);
+void Log::info(const std::string& message, Kind kind, const LogFields& fields) {
+    say(LOG_INFO, message, kind, fields);
 }
 
-void Log::warn(const std::string& message, Kind kind) {
-    std::string text = escaped(message);
-    if (is_due(text, kind)) logger_->warn("{}", text);
+void Log::warn(const std::string& message, Kind kind, const LogFields& fields) {
+    say(LOG_WARNING, message, kind, fields);
 }
 
-void Log::error(const std::string& message, Kind kind) {
-    std::string text = escaped(message);
-    if (is_due(text, kind)) logger_->error("{}", text);
-}
-
-/// The journal alone carries fields. False: with another log, or if it does not take it, the text has to do.
-bool Log::send(const char* message_id, int priority, const std::string& text) {
-    const std::string id = std::string("MESSAGE_ID=") + message_id;
-    const std::string message = "MESSAGE=" + text;
-    return std::getenv("JOURNAL_STREAM") != nullptr &&
-           sd_journal_send(message.c_str(), id.c_str(), "PRIORITY=%i", priority,
-                           "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0;
-}
-
-void Log::tell(const char* message_id, const std::string& message, Kind kind) {
-    std::string text = escaped(message);
-    if (is_due(text, kind) && !send(message_id, LOG_INFO, text)) logger_->info("{}", text);
-}
-
-void Log::event(const char* message_id, const std::string& message) {
-    const std::string shown = escaped(message);
-    if (!send(message_id, LOG_WARNING, shown)) logger_->warn("{}", shown);
-}
-
-void Log::alarm(const char* message_id, const std::string& message) {
-    const std::string shown = escaped_lines(message);
-    if (!send(message_id, LOG_ERR, shown)) logger_->error("{}", shown);
+void Log::error(const std::string& message, Kind kind, const LogFields& fields) {
+    say(LOG_ERR, message, kind, fields);
 }
 
 namespace {
@@ -122,50 +120,55 @@ std::string value_of(const machine::Setting& setting) {
 
 void log_notice(Log& log, const Notice& notice) {
     const auto subject = machine::to_string(notice.subject);
+    const auto* task = std::get_if<machine::TaskMask>(&notice.subject);
+    const LogFields fields{.policy = notice.policy, .tid = task == nullptr ? 0 : task->task.tid};
+    const auto warn = [&](const std::string& what, Log::Kind kind) {
+        log.warn(subject + what, kind, fields);
+    };
     switch (notice.kind) {
-    case Notice::Kind::refused:
+    case Notice::Kind::refused: {
         // A right that the daemon lacks concerns all tasks or none: one line and a count.
-        if (notice.outcome == enforcer::Outcome::not_permitted)
-            return log.warn(fmt::format("{} could not be moved to {}: {}: the daemon lacks a right that it "
-                                        "needs; affinityctl status says which",
-                                        subject, notice.to.to_string(), reason_of(notice)),
-                            {"changes not permitted", 1});
-        log.warn(
-            fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
-            "refused");
+        const bool lacks_right = notice.outcome == enforcer::Outcome::not_permitted;
+        warn(fmt::format(" could not be moved to {}: {}{}", notice.to.to_string(), reason_of(notice),
+                         lacks_right
+                             ? ": the daemon lacks a right that it needs; affinityctl status says which"
+                             : ""),
+             lacks_right ? Log::Kind{"changes not permitted", 1} : Log::Kind{"refused"});
         break;
+    }
     case Notice::Kind::not_put_back:
-        log.warn(fmt::format("{} could not be put back to {}: {}", subject, value_of(notice.to),
-                             reason_of(notice)),
-                 "not put back");
+        warn(fmt::format(" could not be put back to {}: {}", value_of(notice.to), reason_of(notice)),
+             "not put back");
         break;
     case Notice::Kind::foreign:
         log.info(fmt::format("{} keeps {}: another program has changed it since", subject,
                              notice.from.to_string()),
-                 "foreign");
+                 "foreign", fields);
         break;
-    case Notice::Kind::corrected:
-        log.tell(drift_message,
-                 fmt::format("policy {}: {} was changed to {} by another program: put right, to {}",
+    case Notice::Kind::corrected: {
+        auto drift = fields;
+        drift.message_id = drift_message;
+        log.info(fmt::format("policy {}: {} was changed to {} by another program: put right, to {}",
                              notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
-                 "drift put right");
+                 "drift put right", drift);
         break;
+    }
     case Notice::Kind::fight:
-        log.warn(fmt::format("{}: another program keeps changing its mask (now {}): left alone for a while",
-                             subject, notice.from.to_string()),
-                 "fight");
+        warn(fmt::format(": another program keeps changing its mask (now {}): left alone for a while",
+                         notice.from.to_string()),
+             "fight");
         break;
     case Notice::Kind::diverted:
-        log.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", subject,
-                             notice.to.to_string(), notice.granted.to_string()),
-                 "diverted");
+        warn(fmt::format(": CPU {} has no interrupt vector left, so it is on CPU {}", notice.to.to_string(),
+                         notice.granted.to_string()),
+             "diverted");
         break;
     case Notice::Kind::journal_failed:
-        log.error((notice.fault ? notice.fault->to_string() : "the undo journal failed") +
-                  ": nothing is changed until it can be written");
-        break;
     case Notice::Kind::journal_behind:
-        log.error(notice.fault ? notice.fault->to_string() : "the undo journal failed");
+        log.error((notice.fault ? notice.fault->to_string() : "the undo journal failed") +
+                  (notice.kind == Notice::Kind::journal_failed
+                       ? ": nothing is changed until it can be written"
+                       : ""));
         break;
     }
 }
@@ -176,9 +179,9 @@ void log_notice(Log& log, const accounting::Notice& notice) {
     case Kind::measured:
         return log.info(notice.text);
     case Kind::regression:
-        return log.event(regression_message, notice.text);
+        return log.warn(notice.text, Log::Kind::always(), {.message_id = regression_message});
     case Kind::history_set_aside:
-        return log.event(history_damaged_message, notice.text);
+        return log.warn(notice.text, Log::Kind::always(), {.message_id = history_damaged_message});
     case Kind::not_kept:
         return log.error(notice.text);
     case Kind::history_unreadable:
@@ -196,11 +199,6 @@ void log_notices(Log& log, const std::vector<Notice>& notices) {
 void log_notices(Log& log, const std::vector<accounting::Notice>& notices) {
     for (const auto& notice : notices)
         log_notice(log, notice);
-}
-
-void log_notices(Log& log, const std::vector<coexist::Notice>& notices) {
-    for (const auto& notice : notices)
-        log.warn(notice.text);
 }
 
 void log_change(Log& log, const planner::Action& action) {

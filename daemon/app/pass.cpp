@@ -63,14 +63,10 @@ Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
     auto& d = daemon_;
     const auto all_queues = [&d] { return std::make_unique<QueueRound>(d.queues_); };
     const bool are_queues_first = d.machine_changed_ && d.work().passes() > 0;
-    stages_.until([&d](const auto& out) { return d.loading_.keep(out); })
-        .until([this](const auto& out) { return reread_machine(out); })
-        .then([&d] {
-            d.update_claims();
-            d.shared_.current->use_steering(d.steering_.can_steer());
-            d.latencies_.begin(d.shared_);
-        })
-        .until([&d](const auto& out) { return d.latencies_.step(*d.shared_.current.world, out); });
+    stages_.until([this](const auto& out) { return reread_machine(out); }).then([&d] {
+        d.update_claims();
+        d.shared_.current->use_steering(d.steering_.can_steer());
+    });
     if (are_queues_first) stages_.then_do(all_queues);
     stages_.then([this] { begin_tasks(); })
         .until([this](const auto& out) { return await_listeners(out); })
@@ -249,9 +245,9 @@ void PassAnswers::tell_news() {
     const auto all = placed_.take_news();
     if (!shared_.acts()) return; // to a dry run, everything is new in each pass
     for (const auto& news : all)
-        shared_.log.tell(placed_message,
-                         fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
-                         {"placements", most_told_a_minute});
+        shared_.log.info(fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
+                         {"placements", most_told_a_minute},
+                         {.message_id = placed_message, .policy = news.policy});
 }
 
 } // namespace affinityd::app

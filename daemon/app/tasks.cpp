@@ -676,12 +676,10 @@ bool Tasks::sweep(const OutOfTime& out_of_time) {
 
 bool GroupMembers::step(const OutOfTime& out_of_time) {
     while (!groups_.empty()) {
-        CgroupWalk walk(sys_, "fs/cgroup" + groups_.back(), 0);
+        const auto pids = processes_in(sys_, groups_.back());
         groups_.pop_back();
-        auto read = walk.step(pids_);
-        while (read && !*read)
-            read = walk.step(pids_);
-        if (!read || pids_.size() > most) { // a pass goes by processes
+        if (pids) pids_.insert(pids_.end(), pids->begin(), pids->end());
+        if (!pids || pids_.size() > most) { // a pass goes by processes
             too_many_();
             return true;
         }

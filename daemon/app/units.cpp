@@ -6,14 +6,11 @@
 #include "policy/cgroup_path.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace affinityd::app {
 
@@ -47,59 +44,32 @@ std::string refusal(int code) {
     return "systemd refuses: " + std::generic_category().message(code);
 }
 
-bool means_absent(int code) { return code == ENOENT || code == ENOTDIR || code == ENODEV; }
+/// With those of the groups below it, as some services have them.
+Result<std::vector<int>> processes_below(const host::Dir& sys, const std::string& group,
+                                         unsigned levels = 8) {
+    auto pids = processes_in(sys, group);
+    const auto names = sys.list("fs/cgroup" + group);
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name : *names) {
+        const auto child = group + "/" + name;
+        if (!pids || levels == 0 || !sys.exists("fs/cgroup" + child + "/cgroup.procs")) continue;
+        const auto below = processes_below(sys, child, levels - 1);
+        if (!below) return below;
+        pids->insert(pids->end(), below->begin(), below->end());
+    }
+    return pids;
+}
 
 } // namespace
 
-Result<bool> CgroupWalk::step(std::vector<int>& pids) {
-    auto done = file_ ? read_part(pids) : open_next();
-    if (!done) return std::unexpected(std::move(done.error()));
-    return !file_ && left_.empty();
-}
-
-Result<void> CgroupWalk::open_next() {
-    if (left_.empty()) return {};
-    const auto [folder, depth] = left_.back();
-    left_.pop_back();
-    auto file = sys_->open_file(folder + "/cgroup.procs", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (!file && means_absent(file.error().code)) return {}; // gone, or one of the group's own files
-    if (!file) return std::unexpected(std::move(file.error()));
-    file_ = std::move(*file);
-    if (depth == deepest_) return {};
-    const auto names = sys_->list(folder);
-    if (!names) return std::unexpected(names.error());
-    for (const auto& name :
-         *names) // groups, and the group's own files, which are told apart when they are opened
-        left_.push_back({folder + "/" + name, depth + 1});
-    return {};
-}
-
-Result<void> CgroupWalk::read_part(std::vector<int>& pids) {
-    std::array<char, 4096> chunk{};
-    ssize_t got = 0;
-    do
-        got = ::read(file_.get(), chunk.data(), chunk.size());
-    while (got < 0 && errno == EINTR);
-    // EOPNOTSUPP: a threaded group, whose processes its domain lists.
-    if (got < 0 && errno != EOPNOTSUPP && !means_absent(errno))
-        return fail("cannot read the processes of a control group", {}, errno);
-    if (got <= 0) {
-        take_line(pids);
-        file_.reset();
-        return {};
-    }
-    for (const char c : std::string_view(chunk.data(), static_cast<std::size_t>(got))) {
-        if (c == '\n')
-            take_line(pids);
-        else if (line_.size() < 16)
-            line_ += c;
-    }
-    return {};
-}
-
-void CgroupWalk::take_line(std::vector<int>& pids) {
-    if (const auto pid = parse_number<int>(line_)) pids.push_back(*pid);
-    line_.clear();
+Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
+    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
+    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
+    std::vector<int> pids;
+    if (text && *text)
+        for (const auto line : split(**text, '\n'))
+            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
+    return pids;
 }
 
 void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
@@ -137,7 +107,6 @@ void Units::begin_pass() {
     for (const auto& entry : shared_.journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
-    walk_.reset();
     due_.clear();
     for (const auto& [name, unit] : units_)
         due_.push_back(name);
@@ -145,13 +114,11 @@ void Units::begin_pass() {
 
 bool Units::step(const OutOfTime& out_of_time) {
     while (!due_.empty()) {
-        const std::string name = due_.back();
-        const auto found = units_.find(name);
+        const std::string name = std::move(due_.back());
+        due_.pop_back();
         // The next pass comes back to one that systemd is being asked about.
-        if (found == units_.end() || found->second.is_called || look(name, found->second)) {
-            walk_.reset();
-            due_.pop_back();
-        }
+        if (const auto found = units_.find(name); found != units_.end() && !found->second.is_called)
+            look(name, found->second);
         if (out_of_time()) break;
     }
     return due_.empty();
@@ -163,57 +130,40 @@ bool Units::is_wanted(const Unit& unit) const {
     });
 }
 
-/// False: more of its processes are to be read.
-bool Units::look(const std::string& name, Unit& unit) {
-    if (is_wanted(unit)) {
-        if (!(walk_ ? read_members(name, unit) : begin(unit))) return false;
-        ask(name);
-        return true;
-    }
-    unit.obstacle.clear();
+void Units::look(const std::string& name, Unit& unit) {
     const machine::UnitCpuset subject{name};
     const bool has_record = shared_.journal().contains(subject);
-    if (has_record && !shared_.current->keeps_after_removal(unit.policy)) {
+    unit.obstacle.clear();
+    if (is_wanted(unit)) {
+        unit.policy = *unit.policies.begin();
+        unit.obstacle = obstacle_of(name, unit);
         ask(name);
-        return true;
+    } else if (has_record && !shared_.current->keeps_after_removal(unit.policy)) {
+        ask(name);
+    } else {
+        if (has_record) shared_.report(shared_.executor.part(subject, state::Standing::kept));
+        units_.erase(name);
     }
-    if (has_record) shared_.report(shared_.executor.part(subject, state::Standing::kept));
-    units_.erase(name);
-    return true;
 }
 
-/// True: it cannot have a fence, whatever its processes are.
-bool Units::begin(Unit& unit) {
-    unit.policy = *unit.policies.begin();
+/// Why the unit can have no fence; "": it can have one of `unit.cpus`.
+std::string Units::obstacle_of(const std::string& name, Unit& unit) const {
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
-    unit.obstacle = unit.policies.size() > 1 ? "claimed by another policy too"
-                    : !shared_.root.sys().exists("fs/cgroup/cgroup.controllers")
-                        ? "cpusets of units need the unified cgroup hierarchy"
-                    : policy == nullptr || policy->allowed.empty() ? "its policy cannot be carried out here"
-                                                                   : "";
-    if (!unit.obstacle.empty()) return true;
+    if (unit.policies.size() > 1) return "claimed by another policy too";
+    if (!shared_.root.sys().exists("fs/cgroup/cgroup.controllers"))
+        return "cpusets of units need the unified cgroup hierarchy";
+    if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
     unit.cpus = policy->allowed;
-    walk_.emplace(shared_.root.sys(), "fs/cgroup" + unit.folder);
-    return false;
-}
-
-/// Reads some of the processes of the unit's control group. True: all, or one that is not under its policy.
-bool Units::read_members(const std::string& name, Unit& unit) {
-    std::vector<int> pids;
-    const auto is_last = walk_->step(pids);
-    const auto foreign = std::ranges::find_if(pids, [&](int pid) {
+    const auto pids = processes_below(shared_.root.sys(), unit.folder);
+    if (!pids) return "its processes cannot be read";
+    const auto foreign = std::ranges::find_if(*pids, [&](int pid) {
         const auto member = members_.find(pid);
         return member == members_.end() || member->second.unit != name;
     });
-    if (is_last && !*is_last && foreign == pids.end()) return false;
-    const int pid = foreign == pids.end() ? 0 : *foreign;
+    const int pid = foreign == pids->end() ? 0 : *foreign;
     // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
     const bool is_confirmed = std::exchange(unit.foreign, pid) == pid || unit.state != in_place;
-    if (!is_last)
-        unit.obstacle = "its processes cannot be read";
-    else if (pid != 0 && is_confirmed)
-        unit.obstacle = fmt::format("process {} of it is not under the policy", pid);
-    return true;
+    return pid != 0 && is_confirmed ? fmt::format("process {} of it is not under the policy", pid) : "";
 }
 
 /// Asks systemd what is set, and goes on when it has answered.
@@ -233,7 +183,7 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
             shared_.log.warn(machine::to_string(machine::Subject(subject)) +
                                  " could not be put back: systemd does not answer",
                              "unit not put back");
-        return finish(name, {.state = no_answer, .is_unconfirmed = unit.is_unconfirmed, .is_refused = true});
+        return finish(name, {.state = no_answer, .is_refused = true});
     }
     const bool is_ours =
         record && planner::is_still_ours(*record, *present, shared_.current.placements().online);
@@ -249,7 +199,8 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
     }
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     const bool is_enforced = policy != nullptr && policy->policy->drift == policy::Drift::enforce;
-    if (record && !is_ours && !unit.is_unconfirmed && !is_enforced)
+    const bool is_confirmed = unit.state != no_answer;
+    if (record && !is_ours && is_confirmed && !is_enforced)
         return finish(name, {.state = "another program has changed it"});
     set(name, *present, record);
 }
@@ -270,7 +221,7 @@ void Units::set(const std::string& name, const CpuSet& present, const planner::U
     }
     properties_.write(name, unit.cpus, [this, name, action, before, record = *written](int code) {
         if (enforcer::is_without_answer(code)) // it may be set: the record stays
-            return finish(name, {.state = no_answer, .is_unconfirmed = true, .is_refused = true});
+            return finish(name, {.state = no_answer, .is_refused = true});
         if (code != 0) {
             shared_.report(shared_.executor.take_back(action.subject, before));
             shared_.log.warn(fmt::format("{} could not be set to {}: {}", machine::to_string(action.subject),
@@ -297,16 +248,13 @@ void Units::restore(const std::string& name, const CpuSet& original) {
                                      machine::to_string(machine::Subject(subject)), original.to_list(),
                                      refusal(code)),
                          "unit not put back");
-        finish(name, {.state = refusal(code),
-                      .is_unconfirmed = enforcer::is_without_answer(code),
-                      .is_refused = true});
+        finish(name, {.state = refusal(code), .is_refused = true});
     });
 }
 
 void Units::finish(const std::string& name, const FenceResult& result) {
     auto& unit = units_.at(name);
     unit.is_called = false;
-    unit.is_unconfirmed = result.is_unconfirmed;
     unit.state = result.state;
     if (is_stopping_ && result.state == in_place && !shared_.current->keeps_on_stop(unit.policy))
         return ask(name); // it was set meanwhile

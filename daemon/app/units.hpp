@@ -6,14 +6,12 @@
 #include "base/error.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/unit_cpus.hpp"
-#include "host/fd.hpp"
 #include "host/root.hpp"
 #include "planner/action.hpp"
 #include "status/status.hpp"
 
 #include <expected>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,42 +20,16 @@
 
 namespace affinityd::app {
 
-/// The processes in a control group and in those below it, `deepest` levels down, read in small parts: a
-/// group may have many thousands. A process that comes or goes meanwhile may be missed. Source:
-/// Documentation/admin-guide/cgroup-v2.rst, cgroup.procs.
-class CgroupWalk {
-  public:
-    /// `folder` is relative to `sys`: "fs/cgroup/system.slice/nginx.service". `sys` must outlive the walk.
-    CgroupWalk(const host::Dir& sys, std::string folder, unsigned deepest = 8)
-        : sys_(&sys), deepest_(deepest), left_{{std::move(folder), 0}} {}
-
-    /// Reads at most 4 KiB, or one list of groups, and appends the process ids found. True: that was all. A
-    /// group that goes away meanwhile has no processes; one that cannot be read is an Error.
-    [[nodiscard]] Result<bool> step(std::vector<int>& pids);
-
-  private:
-    struct Group {
-        std::string folder;
-        unsigned depth = 0; ///< below the first one
-    };
-    [[nodiscard]] Result<void> open_next();
-    [[nodiscard]] Result<void> read_part(std::vector<int>& pids);
-    void take_line(std::vector<int>& pids);
-
-    const host::Dir* sys_;
-    unsigned deepest_;
-    std::vector<Group> left_; ///< groups that were not opened yet
-    host::Fd file_;           ///< cgroup.procs of the one that is being read
-    std::string line_;        ///< beginning of a line whose rest was not read yet
-};
+/// The processes in a control group, by its path as in /proc/PID/cgroup. None: it is gone, or threaded (its
+/// domain lists them). Source: cgroup-v2.rst, cgroup.procs.
+[[nodiscard]] Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group);
 
 /// The state of a unit.
 struct FenceResult {
-    std::string state;           ///< "in place", or why not; "": nothing wants it
-    bool is_changed = false;     ///< its CPUs are others than before
-    bool is_unconfirmed = false; ///< systemd did not say whether it made the change
+    std::string state;       ///< "in place", or why not; "": nothing wants it
+    bool is_changed = false; ///< its CPUs are others than before
     bool is_restored = false;
-    bool is_refused = false; ///< systemd did not make the change
+    bool is_refused = false; ///< systemd did not make the change, or did not say so
 };
 
 /// The way of systemd units: each pass sets the AllowedCPUs= of those whose processes are all under one
@@ -106,12 +78,10 @@ class Units {
         std::string state;              ///< "" until it was looked at
         std::string obstacle;           ///< why it has no fence; "": none
         bool is_called = false;         ///< systemd has not answered yet
-        bool is_unconfirmed = false;    ///< as FenceResult
         int foreign = 0;                ///< a process that is not under the policy; 0: none was found
     };
-    [[nodiscard]] bool look(const std::string& name, Unit& unit);
-    [[nodiscard]] bool begin(Unit& unit);
-    [[nodiscard]] bool read_members(const std::string& name, Unit& unit);
+    void look(const std::string& name, Unit& unit);
+    [[nodiscard]] std::string obstacle_of(const std::string& name, Unit& unit) const;
     [[nodiscard]] bool is_wanted(const Unit& unit) const;
     void ask(const std::string& name);
     void decide(const std::string& name, const std::expected<CpuSet, int>& present);
@@ -125,7 +95,6 @@ class Units {
     std::unordered_map<int, Member> members_; ///< by pid
     std::map<std::string, Unit> units_;       ///< by name
     std::vector<std::string> due_;            ///< units to look at, the next one last
-    std::optional<CgroupWalk> walk_;          ///< through the processes of that one
     bool is_stopping_ = false;
 };
 

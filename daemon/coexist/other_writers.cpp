@@ -82,17 +82,16 @@ std::vector<OtherWriter> OtherWriters::list() const {
     return list;
 }
 
-std::vector<Notice> OtherWriters::take_notices() {
-    std::vector<Notice> notices;
+std::vector<std::string> OtherWriters::take_notices() {
+    std::vector<std::string> notices;
     for (const auto& fault : irqbalance_.take_faults())
-        notices.push_back({Notice::Kind::list_not_returned,
-                           "irqbalance could not be given its own list back: " + fault.to_string()});
+        notices.push_back("irqbalance could not be given its own list back: " + fault.to_string());
     if (!is_list_new_ || is_talking()) return notices; // the notes are about to change
     is_list_new_ = false;
     if (told_.size() > most_told) told_.clear();
     for (const auto& writer : list()) {
         auto text = fmt::format("other programs here: {} ({}): {}", writer.name, writer.where, writer.note);
-        if (told_.insert(text).second) notices.push_back({Notice::Kind::other_writer, std::move(text)});
+        if (told_.insert(text).second) notices.push_back(std::move(text));
     }
     return notices;
 }

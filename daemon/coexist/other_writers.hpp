@@ -3,7 +3,6 @@
 
 #include "coexist/irqbalance.hpp"
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -23,16 +22,6 @@ struct OtherWriter {
     std::string note;       ///< what it does, what was done about it, or what a person can do
     bool keeps_off = false; ///< it leaves alone what is under policy
     friend bool operator==(const OtherWriter&, const OtherWriter&) = default;
-};
-
-/// Something that happened and that a person is to be told once.
-struct Notice {
-    enum class Kind : std::uint8_t {
-        other_writer,      ///< something else sets masks of interrupts: OtherWriter
-        list_not_returned, ///< irqbalance has not its own list back, or the record of it is not written
-    };
-    Kind kind = Kind::other_writer;
-    std::string text; ///< one line
 };
 
 /// Programs that set the masks of interrupts (irqbalance, TuneD), and a loaded sched_ext scheduler; keeps
@@ -66,8 +55,8 @@ class OtherWriters {
 
     /// As of the last pass, with irqbalance's present note.
     [[nodiscard]] std::vector<OtherWriter> list() const;
-    /// News since the last call, oldest first. A writer is told once for each text of it.
-    [[nodiscard]] std::vector<Notice> take_notices();
+    /// Warnings since the last call, oldest first. A writer is told once for each text of it.
+    [[nodiscard]] std::vector<std::string> take_notices();
 
   private:
     [[nodiscard]] static bool is_name(std::string_view comm) {

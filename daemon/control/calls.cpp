@@ -202,7 +202,7 @@ void CommandRunner::read(Method method, const std::string& argument, app::OwnedA
 }
 
 void CommandRunner::run(Request request) {
-    auto& [method, argument, call, until] = request;
+    auto& [method, argument, call, until, user] = request;
     if (only_reads(method))
         return read(method, argument, [to = std::move(call)](const Result<OwnedText>& text) mutable {
             to.reply(text ? Result<std::string>(text->full()) : std::unexpected(text.error()));
@@ -212,7 +212,7 @@ void CommandRunner::run(Request request) {
     case Method::reload:
         return commands_.reload(std::move(answer), until, app::ReloadReason::asked);
     case Method::release:
-        return commands_.release(argument, std::move(answer), until);
+        return commands_.release(argument, user, std::move(answer), until);
     case Method::apply:
         return commands_.apply(std::move(answer), until);
     default:

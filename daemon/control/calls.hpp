@@ -122,6 +122,7 @@ struct Request {
     std::string argument; ///< "" for methods without one
     Call call;
     app::Until until = app::Until::done; ///< for methods that change something
+    uid_t user = 0;                      ///< who calls; root over the private socket
 };
 
 /// Takes the calls that come in over one kind of connection and decides whether they are carried out.

@@ -135,6 +135,7 @@ int Server::BusFront::on_sender(sd_bus_message* reply, void* userdata, sd_bus_er
 }
 
 void Server::BusFront::take_from(uid_t user, Request request) {
+    request.user = user;
     if (limits_.is_privileged(user)) return runner_.run(std::move(request));
     if (!limits_.may_ask(user))
         return request.call.refuse("too much is asked for by this user: try again in a second");
@@ -143,8 +144,8 @@ void Server::BusFront::take_from(uid_t user, Request request) {
     if (only_reads(request.method)) return read(user, std::move(request));
     polkit_.ask(
         std::move(request.call), user,
-        [this, method = request.method, argument = request.argument, until = request.until](Call call) {
-            runner_.run({method, argument, std::move(call), until});
+        [this, user, method = request.method, argument = request.argument, until = request.until](Call call) {
+            runner_.run({method, argument, std::move(call), until, user});
         });
 }
 

@@ -25,15 +25,15 @@ constexpr std::array top_keys{
     Key{Level::other, "version", Type::version, {}, "1", "", "1", "The version of this language."},
     Key{Level::other, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "Interval between full passes."},
     Key{Level::other, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "Interval at which tasks may change places for a better balance; 0: never."},
-    Key{Level::other, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
+    Key{Level::other, "measure", Type::described, {}, "", "a map of keys and values", "{target: 192.0.2.1:5001}", "The daemon's own measurements."},
 };
 constexpr std::array measure_keys{
-    Key{Level::other, "interval", Type::described, {}, "0", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
+    Key{Level::other, "interval", Type::described, {}, "1d", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
     Key{Level::other, "random_delay", Type::described, {}, "0", "a time from 0 s to 86400 s, like 30s or 5m", "1h", "Longest random time that is added to each interval."},
-    Key{Level::other, "duration", Type::described, {}, "5s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
+    Key{Level::other, "duration", Type::described, {}, "2s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
     Key{Level::other, "bytes", Type::described, {}, "0", "a number of bytes like 500M or 10G (0: no limit)", "10G", "The most that one run sends."},
     Key{Level::other, "target", Type::described, {}, "loopback", "host:port", "192.0.2.1:5001", "Where the sink listens."},
-    Key{Level::other, "idle_only", Type::boolean, {}, "false", "", "true", "A run on a busy machine is skipped."},
+    Key{Level::other, "idle_only", Type::boolean, {}, "true", "", "false", "A run on a busy machine is skipped."},
     Key{Level::other, "busy_above", Type::described, {}, "20%", "a share from 1% to 100%", "20%", "Load above which the machine or the NIC counts as busy."},
 };
 // clang-format on

@@ -24,13 +24,13 @@ struct Settings {
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     std::chrono::seconds redeal_interval{60};    ///< 10 s to 1 day; 0: tasks keep the slots they have
     struct Measure {
-        std::chrono::seconds interval{0}; ///< 0: only on demand
-        std::chrono::seconds duration{5}; ///< of one run, 1 s to 60 s
-        std::string target;               ///< "host:port" of a ttcp sink; "": loopback
+        std::chrono::seconds interval{86400}; ///< 0: only on demand
+        std::chrono::seconds duration{2};     ///< of one run, 1 s to 60 s
+        std::string target;                   ///< "host:port" of a ttcp sink; "": loopback
         /// Up to so much is added to each interval, so that many machines do not measure at once.
         std::chrono::seconds random_delay{0};
         std::uint64_t bytes = 0;  ///< the most that one run sends; 0: as much as its time allows
-        bool idle_only = false;   ///< a run on a busy machine or over a busy NIC is skipped
+        bool idle_only = true;    ///< a run on a busy machine or over a busy NIC is skipped
         unsigned busy_above = 20; ///< percent of all CPU time, or of the NIC's speed, 1 to 100
         friend bool operator==(const Measure&, const Measure&) = default;
     } measure;

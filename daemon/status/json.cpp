@@ -136,6 +136,13 @@ json load_json(const LoadStatus& load) {
             {"faults", list_of(load.faults, fault_json)}};
 }
 
+json measure_json(const policy::Settings& settings) {
+    const auto& measure = settings.measure;
+    return {{"interval_seconds", measure.interval.count()},
+            {"target", measure.target},
+            {"settings", settings.config.empty() ? policy::standard_settings : settings.config}};
+}
+
 std::string to_text(const policy::Position& at) { return at.file + ":" + std::to_string(at.line); }
 
 json considered_json(const Considered& considered) {
@@ -398,7 +405,7 @@ json to_json(const Overview& overview) {
             {"started_at", iso_time(instance.started_at)},
             {"loaded_at", iso_time(instance.loaded_at)},
             {"load", load_json(overview.load)},
-            {"policy_folders", instance.policy_folders},
+            {"policy_folders", instance.settings.policy_folders},
             {"online", instance.online.to_list()},
             {"journal", counters.journal},
             {"reconciles", counters.passes},
@@ -406,7 +413,8 @@ json to_json(const Overview& overview) {
             {"last_pass_at", counters.last_pass.time_since_epoch().count() == 0
                                  ? json(nullptr)
                                  : json(iso_time(counters.last_pass))},
-            {"reconcile_seconds", instance.reconcile.count()},
+            {"reconcile_seconds", instance.settings.reconcile_interval.count()},
+            {"measure", measure_json(instance.settings)},
             {"fast_path", counters.by_event},
             {"events_lost", counters.events_lost},
             {"refused", std::move(refused)},

@@ -10,6 +10,7 @@
 #include "planner/plan.hpp"
 #include "planner/steering.hpp"
 #include "policy/policy.hpp"
+#include "policy/settings.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -169,6 +170,7 @@ struct FileFault {
     std::string shown{};    ///< the same with the place, and below it the line of the file
     std::string in_force{}; ///< where what counts in its place can be read; "": nothing does
     std::string note{};     ///< why nothing does; "": there was nothing
+    std::string mend{};     ///< the command that mends it or tells more
 };
 
 /// The last time that files were read.
@@ -178,15 +180,14 @@ struct LoadStatus {
     std::vector<FileFault> faults; ///< of files that are not in force as they stand
 };
 
-/// The daemon's process and settings.
+/// The daemon's process, and its settings as they are in force.
 struct Instance {
     int pid = 0;
     bool dry_run = false;
     std::chrono::system_clock::time_point started_at{};
     std::chrono::system_clock::time_point loaded_at{};
-    std::vector<std::string> policy_folders;
     CpuSet online;
-    std::chrono::seconds reconcile{}; ///< a pass begins this long after the one before
+    policy::Settings settings{};
 };
 
 /// Counts of its work.

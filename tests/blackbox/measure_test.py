@@ -106,6 +106,17 @@ class Runs(House):
         self.assertEqual("skipped", record["outcome"])
         self.assertIn("busy", record["reason"])
 
+    def test_by_default_once_a_day_over_loopback_which_the_status_says(self):
+        daemon = self.daemon(web=policy("web", cpus="1"))
+        measure = daemon.status()["measure"]
+        self.assertEqual((86400, ""), (measure["interval_seconds"], measure["target"]))
+        line = f"it goes over loopback, which tests no NIC; to test one, write target: HOST:5001 under measure in {daemon.folder / 'affinityd.yaml'}"
+        self.assertIn(line, " ".join(daemon.ctl("status").out.split()))
+        for settings in ({"target": "127.0.0.1:9"}, {"interval": 0}):
+            daemon.settings(measure=settings)
+            daemon.ctl("reload")
+            self.assertNotIn("loopback", daemon.ctl("status").out)
+
     def test_a_starter_that_ignores_the_end_of_children(self):
         web = self.program("web")
         daemon = self.daemon({"measure": {"duration": "1s"}}, namespace=("sh", "-c", "trap '' CHLD; exec \"$@\"", "sh"),

@@ -165,7 +165,7 @@ class Unit(Container):
         self.assertEqual(cpus("0"), cpus(allowed(sleeper)))
         self.assertEqual("svg", xml.dom.minidom.parseString(self.inside("affinityctl", "topology", "--svg", "-").out).documentElement.tagName)
         self.inside("affinityctl", "measure")
-        self.put(SETTINGS, {"version": 1, "measure": {"interval": "1s", "duration": "1s"}})
+        self.put(SETTINGS, {"version": 1, "measure": {"interval": "1s", "duration": "1s", "idle_only": False}})
         self.inside("systemctl", "restart", "affinityd")
         wait_for(lambda: len(self.ask("history", "--kind", "ttcp")["records"]) >= 2, "it measures by itself")
         self.assertEqual({"done"}, {record["outcome"] for record in self.ask("history", "--kind", "ttcp")["records"]})

@@ -25,7 +25,7 @@ class FakeCommands final : public app::Commands {
     void reload(app::Answer give, app::Until until, app::ReloadReason) override {
         tell(named("reload", until), std::move(give));
     }
-    void release(const std::string& what, app::Answer give, app::Until until) override {
+    void release(const std::string& what, uid_t, app::Answer give, app::Until until) override {
         tell(named("release " + what, until), std::move(give));
     }
     void apply(app::Answer give, app::Until until) override { tell(named("apply", until), std::move(give)); }

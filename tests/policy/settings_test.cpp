@@ -19,8 +19,9 @@ TEST(Settings, MissingKeysKeepTheirValues) {
     for (const char* text : {"", "# nothing\n", "version: 1\n"}) {
         const auto settings = read(text);
         EXPECT_EQ(settings.reconcile_interval, seconds(60));
-        EXPECT_EQ(settings.measure.interval, seconds(0));
-        EXPECT_EQ(settings.measure.duration, seconds(5));
+        EXPECT_EQ(settings.measure.interval, seconds(86400));
+        EXPECT_EQ(settings.measure.duration, seconds(2));
+        EXPECT_TRUE(settings.measure.idle_only);
         EXPECT_EQ(settings.measure.target, "");
     }
 }

@@ -367,11 +367,15 @@ void add_others(const json& status, Screen& screen) {
 
 void add_measurement(const json& status, Screen& screen) {
     const auto report = member(status, "measurement");
-    if (!report.is_object())
-        return screen.paragraph("last measurement of throughput: none yet (affinityctl measure)");
-    screen.paragraph(fmt::format("last measurement of throughput, {}: {}",
-                                 screen.ago(member(member(report, "last"), "time")),
-                                 printable(text_of(report, "summary"))));
+    const auto measure = member(status, "measure");
+    screen.paragraph(report.is_object() ? fmt::format("last measurement of throughput, {}: {}",
+                                                      screen.ago(member(member(report, "last"), "time")),
+                                                      printable(text_of(report, "summary")))
+                                        : "last measurement of throughput: none yet (affinityctl measure)");
+    if (measure.is_object() && text(measure, "target").empty() && measure.value("interval_seconds", 0) > 0)
+        screen.hint(fmt::format("it goes over loopback, which tests no NIC; to test one, write target: "
+                                "HOST:5001 under measure in {}",
+                                printable(text_of(measure, "settings"))));
 }
 
 /// A status that was judged() for a person, in this order: whether all is well, or what is wrong with the
