@@ -332,6 +332,17 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     return problems;
 }
 
+/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`. A lane or a group
+/// is the policy's even for a thread that a rule names.
+policy::Position decided_by(const policy::Policy& policy, const status::ThreadExplanation& thread) {
+    const auto& plan = thread.plan;
+    const bool is_the_rules =
+        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
+    const auto rule =
+        plan.target ? plan.target->distribution.rule : (is_the_rules && thread.rule ? *thread.rule + 1 : 0);
+    return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
+}
+
 /// One problem whose text has only other numbers in it is the same.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
@@ -439,398 +450,237 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     return overview;
 }
 
-/// Long answers are worked out in slices.
-class Daemon::Inquiry : public Job {
-  public:
-    Inquiry(Daemon& daemon, OwnedAnswer answer) : daemon_(daemon), answer_(std::move(answer)) {}
-    bool step(const OutOfTime& out_of_time) final {
-        if (!fault_ && !is_listed_) is_listed_ = list(out_of_time);
-        // To write the rest and to send it all is long enough for a slice of its own.
-        if (!fault_ && (!is_listed_ || !std::exchange(is_last_, true))) return false;
-        if (fault_)
-            answer_(std::unexpected(std::move(*fault_)));
-        else
-            answer_(finish());
+/// A question rests on the policies in force when it began, and on a copy of the assignments, as a look must
+/// not assign slots.
+struct Daemon::Basis {
+    std::shared_ptr<World> world;
+    planner::Assignments assignments;
+    OwnedAnswer answer;
+    explicit Basis(Daemon& daemon, OwnedAnswer to)
+        : world(daemon.shared_.current.world), assignments(daemon.tasks_.placer().assignments()),
+          answer(std::move(to)) {}
+    /// True: a reload has replaced the policies since, and the answer says so.
+    bool is_overtaken(const Daemon& daemon) {
+        if (world == daemon.shared_.current.world) return false;
+        answer(fail("the policies were reloaded meanwhile: ask again"));
         return true;
     }
-
-  protected:
-    /// Lists what there may be thousands of. True: all of it, or there is a fault.
-    virtual bool list(const OutOfTime& out_of_time) = 0;
-    virtual OwnedText finish() = 0;
-    bool give_up(Error why) {
-        fault_ = std::move(why);
-        return true;
-    }
-    /// The answer rests on the policies in force when it began, and on a copy of the assignments, as looking
-    /// must not assign slots. True: a reload has replaced the policies since, and the answer says so.
-    bool is_overtaken() {
-        if (!world_) {
-            world_ = daemon_.shared_.current.world;
-            assignments_ = daemon_.tasks_.placer().assignments();
-        }
-        return world_ != daemon_.shared_.current.world &&
-               give_up({"the policies were reloaded meanwhile: ask again", {}, 0});
-    }
-    Daemon& daemon_;
-    status::AnswerText text_;
-    std::shared_ptr<World> world_;
-    planner::Assignments assignments_;
-
-  private:
-    OwnedAnswer answer_;
-    std::optional<Error> fault_;
-    bool is_listed_ = false, is_last_ = false;
 };
 
-/// Answers what is where: threads and queues one by one, then the rest.
-class Daemon::StatusJob final : public Inquiry {
-  public:
-    StatusJob(Daemon& daemon, OwnedAnswer answer)
-        : Inquiry(daemon, std::move(answer)), tasks_(daemon.shared_, daemon.tasks_) {}
-
-  private:
-    /// The process that is told of now.
-    struct Begun {
-        TaskId id;
-        uid_t owner;
-        int next_tid = 0;
-    };
-    bool list(const OutOfTime& out_of_time) override {
-        if (!pids_) begin();
-        while (!pids_->empty()) {
-            if (!add_process(pids_->back(), out_of_time)) return false;
-            pids_->pop_back();
-            if (out_of_time()) return false;
+/// Answers what is where: threads and queues one by one, then the rest. Between two slices a process may lose
+/// threads, or end.
+Slices Daemon::answer_status(OwnedAnswer answer) {
+    TaskStatus tasks(shared_, tasks_);
+    status::AnswerText text;
+    std::vector<int> pids;
+    for (const auto& [pid, process] : tasks_.table().processes())
+        pids.push_back(pid);
+    std::ranges::sort(pids);
+    text.begin_list("processes");
+    for (const int pid : pids) {
+        co_yield pause;
+        auto* process = tasks_.table().find(pid);
+        const auto value = process == nullptr ? std::nullopt : tasks.process(*process);
+        if (!value) continue;
+        text.begin_process(*value);
+        const auto id = process->id;
+        for (int next = 0; process != nullptr && process->id == id; process = tasks_.table().find(pid)) {
+            const auto* thread = process->threads.next(next);
+            if (thread == nullptr) break;
+            if (const auto shown = tasks.thread(*thread, pid)) text.add(*shown, value->owner);
+            next = thread->id.tid + 1;
+            co_yield pause;
         }
-        if (!targets_) {
-            targets_ = daemon_.shared_.current.placements().queues;
-            text_.begin_list("queues");
-        }
-        while (next_queue_ < targets_->size()) {
-            text_.add(daemon_.queues_.status_now((*targets_)[next_queue_++]));
-            if (out_of_time()) return false;
-        }
-        return true;
+        text.end_process();
     }
-    OwnedText finish() override {
-        return status::finish(std::move(text_), daemon_.overview(tasks_.holdings()),
-                              status::to_text(daemon_.bookkeeping_.costs()),
-                              status::to_text(daemon_.bookkeeping_.measurement()));
+    text.begin_list("queues");
+    const auto targets = shared_.current.placements().queues; // a copy: they may be worked out anew
+    for (const auto& target : targets) {
+        text.add(queues_.status_now(target));
+        co_yield pause;
     }
-    void begin() {
-        pids_.emplace();
-        for (const auto& [pid, process] : daemon_.tasks_.table().processes())
-            pids_->push_back(pid);
-        std::ranges::sort(*pids_, std::greater{});
-        text_.begin_list("processes");
-    }
-    [[nodiscard]] bool add_process(int pid, const OutOfTime& out_of_time);
-
-    TaskStatus tasks_;
-    std::optional<std::vector<int>> pids_; ///< still to be told of, in descending order
-    std::optional<Begun> begun_;           ///< the last of pids_
-    /// Queues to be told of; a copy, as they may be worked out anew between two slices. No value: not yet.
-    std::optional<std::vector<planner::QueueTarget>> targets_;
-    std::size_t next_queue_ = 0; ///< of `targets_`
-};
-
-/// True: it has been told of. Between two slices it may have lost threads, or have ended.
-bool Daemon::StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
-    const auto* process = daemon_.tasks_.table().find(pid);
-    if (!begun_) {
-        if (process == nullptr) return true;
-        const auto value = tasks_.process(*process);
-        if (!value) return true;
-        begun_ = Begun{process->id, value->owner};
-        text_.begin_process(*value);
-    }
-    const bool is_there = process != nullptr && process->id == begun_->id;
-    for (auto at = is_there ? process->threads.count_below(begun_->next_tid) : 0;
-         is_there && at < process->threads.size(); ++at) {
-        const auto& thread = *(process->threads.begin() + static_cast<std::ptrdiff_t>(at));
-        if (const auto value = tasks_.thread(thread, pid)) text_.add(*value, begun_->owner);
-        begun_->next_tid = thread.id.tid + 1;
-        if (at + 1 < process->threads.size() && out_of_time()) return false;
-    }
-    text_.end_process();
-    begun_.reset();
-    return true;
+    co_yield end_of_slice; // to write the rest and to send it all is long enough for one
+    answer(status::finish(std::move(text), overview(tasks.holdings()), status::to_text(bookkeeping_.costs()),
+                          status::to_text(bookkeeping_.measurement())));
 }
 
 /// Answers what the next pass would do, by the pass's own matching and planning.
-class Daemon::PlanJob final : public Inquiry {
-  public:
-    PlanJob(Daemon& daemon, OwnedAnswer answer) : Inquiry(daemon, std::move(answer)) {
-        text_.begin_list("actions");
-    }
-
-  private:
-    /// The process that is planned now.
-    struct Looking {
-        inventory::ProcessScan scan;
-        std::optional<std::size_t> policy{}; ///< that wants it
-        std::vector<inventory::Thread> threads{};
-        std::size_t next = 0; ///< of `threads`
-        bool is_read = false;
-    };
-    bool list(const OutOfTime& out_of_time) override {
-        if (is_overtaken()) return true;
-        if (!pids_) {
-            auto pids = inventory::PidStream::open(daemon_.shared_.root);
-            if (!pids) return give_up(pids.error());
-            pids_ = std::move(*pids);
+Slices Daemon::answer_plan(OwnedAnswer answer) {
+    Basis basis(*this, std::move(answer));
+    const auto& placements = basis.world->placements();
+    status::AnswerText text;
+    text.begin_list("actions");
+    auto pids = inventory::PidStream::open(shared_.root);
+    if (!pids) co_return basis.answer(std::unexpected(pids.error()));
+    while (const auto pid = pids->next().value_or(std::nullopt)) {
+        co_yield pause;
+        if (basis.is_overtaken(*this)) co_return;
+        auto opened = inventory::ProcessScan::open(shared_.root, *pid, &tasks_.sources());
+        if (!opened || !*opened) continue;
+        auto& scan = **opened;
+        const auto policy = tasks_.match(scan);
+        if (!policy && !tasks_.must_look_at(scan, scan.parent())) continue;
+        leave_others(basis.assignments, scan.id(), policy);
+        while (!scan.step(a_part)) {
+            co_yield pause;
+            if (basis.is_overtaken(*this)) co_return;
         }
-        return list_tasks(out_of_time) && list_queues(out_of_time);
-    }
-    OwnedText finish() override {
-        const auto& placements = world_->placements();
-        const auto crowdings = planner::crowdings(placements, assignments_);
-        return status::finish_plan(std::move(text_), placements.problems,
-                                   crowdings.empty() ? nullptr : &crowdings.front());
-    }
-    [[nodiscard]] bool list_tasks(const OutOfTime& out_of_time);
-    [[nodiscard]] bool list_queues(const OutOfTime& out_of_time);
-    void begin(int pid);
-    [[nodiscard]] bool decide(Looking& looking);
-    [[nodiscard]] bool plan(Looking& looking, const OutOfTime& out_of_time);
-
-    std::optional<inventory::PidStream> pids_;
-    std::optional<Looking> looking_;
-    std::optional<std::vector<planner::QueueTarget>> targets_; ///< no value: it has not come to queues
-    std::size_t next_queue_ = 0;                               ///< of `targets_`
-    std::optional<std::vector<planner::Subject>> unwanted_;    ///< queues that go back to their originals
-};
-
-bool Daemon::PlanJob::list_tasks(const OutOfTime& out_of_time) {
-    while (true) {
-        if (!looking_) {
-            const auto pid = pids_->next().value_or(std::nullopt);
-            if (!pid) return true;
-            begin(*pid);
+        const auto threads = scan.take_threads().value_or(std::vector<inventory::Thread>());
+        for (unsigned index = 0; index < threads.size(); ++index) {
+            const auto action = plan_thread(scan, policy, threads[index], index, basis.assignments).action;
+            if (action) text.add(*action, scan.facts().uid());
+            co_yield pause;
+            if (basis.is_overtaken(*this)) co_return;
         }
-        if (looking_) {
-            if (!plan(*looking_, out_of_time)) return false;
-            looking_.reset();
-        }
-        if (out_of_time()) return false;
     }
+    const auto targets = placements.queues; // a copy: they may be worked out anew
+    for (const auto& target : targets) {
+        if (const auto action = queues_.plan(target)) text.add(*action, OwnedText::no_owner);
+        co_yield pause;
+        if (basis.is_overtaken(*this)) co_return;
+    }
+    for (const auto& subject : queues_.unwanted()) {
+        if (const auto action = queues_.plan_restore(subject)) text.add(*action, OwnedText::no_owner);
+        co_yield pause;
+        if (basis.is_overtaken(*this)) co_return;
+    }
+    co_yield end_of_slice;
+    const auto crowdings = planner::crowdings(placements, basis.assignments);
+    basis.answer(status::finish_plan(std::move(text), placements.problems,
+                                     crowdings.empty() ? nullptr : &crowdings.front()));
 }
 
-void Daemon::PlanJob::begin(int pid) {
-    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, pid, &daemon_.tasks_.sources());
-    if (!scan || !*scan) return;
-    looking_ = Looking{std::move(**scan)};
-    if (!decide(*looking_)) looking_.reset();
-}
-
-/// Finds the policy that wants it. False: it need not be looked at.
-bool Daemon::PlanJob::decide(Looking& looking) {
-    const auto& scan = looking.scan;
-    const auto policy = daemon_.tasks_.match(scan);
-    if (!policy && !daemon_.tasks_.must_look_at(scan, scan.parent())) return false;
-    looking.policy = policy;
-    // The pass would drop what is known of another process, or of one that was under another policy.
-    const auto* known = daemon_.tasks_.table().find(scan.id().tid);
-    if (known == nullptr || (known->id == scan.id() && known->policy == policy)) return true;
-    assignments_.leave(known->id);
+/// The pass would drop what is known of another process, or of one that was under another policy.
+void Daemon::leave_others(planner::Assignments& assignments, const TaskId& id,
+                          std::optional<std::size_t> policy) {
+    const auto* known = tasks_.table().find(id.tid);
+    if (known == nullptr || (known->id == id && known->policy == policy)) return;
+    assignments.leave(known->id);
     for (const auto& thread : known->threads)
-        assignments_.leave(thread.id);
-    return true;
+        assignments.leave(thread.id);
 }
 
-bool Daemon::PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
-    if (!looking.is_read) {
-        if (!looking.scan.step(out_of_time)) return false;
-        if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);
-        looking.is_read = true;
-    }
-    auto& tasks = daemon_.tasks_;
-    const auto id = looking.scan.id();
-    // Slices of events lie between those of this job.
-    const auto* known = tasks.table().find(id.tid);
-    if (known != nullptr && (known->id != id || known->policy != looking.policy)) known = nullptr;
+/// The plan of the next pass for one thread.
+planner::ThreadPlan Daemon::plan_thread(const inventory::ProcessScan& scan, std::optional<std::size_t> policy,
+                                        const inventory::Thread& thread, unsigned index,
+                                        planner::Assignments& assignments) {
     static const std::vector<std::string> none;
-    auto view = view_of(id, looking.policy, known);
-    if (looking.policy && known == nullptr) view.nics = &none;
-    while (looking.next < looking.threads.size()) {
-        const auto index = looking.next++;
-        const auto& thread = looking.threads[index];
-        const bool is_whole = thread.allowed.contains(world_->placements().online);
-        view.cpuset = is_whole ? nullptr : tasks.sources().cpuset(id.tid);
-        const int creator = thread.id == id ? looking.scan.parent() : id.tid;
-        const auto plan =
-            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_);
-        if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
-        if (out_of_time()) return false;
-    }
-    return true;
-}
-
-bool Daemon::PlanJob::list_queues(const OutOfTime& out_of_time) {
-    // A copy: they may be worked out anew between two slices.
-    if (!targets_) targets_ = world_->placements().queues;
-    while (next_queue_ < targets_->size()) {
-        const auto action = daemon_.queues_.plan((*targets_)[next_queue_++]);
-        if (action) text_.add(*action, OwnedText::no_owner);
-        if (out_of_time()) return false;
-    }
-    if (!unwanted_) unwanted_ = daemon_.queues_.unwanted();
-    while (!unwanted_->empty()) {
-        if (const auto action = daemon_.queues_.plan_restore(unwanted_->back()))
-            text_.add(*action, OwnedText::no_owner);
-        unwanted_->pop_back();
-        if (out_of_time()) return false;
-    }
-    return true;
+    const auto id = scan.id();
+    const auto* known = tasks_.table().find(id.tid);
+    if (known != nullptr && (known->id != id || known->policy != policy)) known = nullptr;
+    auto view = view_of(id, policy, known);
+    if (policy && known == nullptr) view.nics = &none;
+    const bool is_whole = thread.allowed.contains(shared_.current.placements().online);
+    view.cpuset = is_whole ? nullptr : tasks_.sources().cpuset(id.tid);
+    const int creator = thread.id == id ? scan.parent() : id.tid;
+    return tasks_.placer().plan(known, {view, thread, index, creator}, assignments);
 }
 
 /// Answers which policy wants a process, why, and where each of its threads belongs.
-class Daemon::ExplainJob final : public Inquiry {
-  public:
-    ExplainJob(Daemon& daemon, int pid, OwnedAnswer answer) : Inquiry(daemon, std::move(answer)) {
-        value_.pid = pid;
-    }
-
-  private:
+Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
     using Clock = std::chrono::steady_clock;
-    bool list(const OutOfTime& out_of_time) override {
-        if (is_overtaken()) return true;
-        if (!scan_ && !begin()) return give_up({"there is no such process", std::to_string(value_.pid), 0});
-        if (!is_considered_ && !consider()) return false;
-        if (!threads_) {
-            if (!scan_->step(out_of_time)) return false;
-            auto threads = scan_->take_threads();
-            if (!threads) return give_up(threads.error());
-            threads_ = std::move(*threads);
-        }
-        while (next_ < threads_->size()) {
-            explain(next_++);
-            if (out_of_time()) return false;
-        }
-        return true;
+    Basis basis(*this, std::move(answer));
+    auto opened = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
+    if (!opened || !*opened) co_return basis.answer(fail("there is no such process", std::to_string(pid)));
+    auto scan = std::move(**opened);
+    const auto& world = *basis.world;
+    const ProcessLineage lineage(shared_.root, tasks_.table(), world.policies());
+    auto verdicts = world.matcher().explain(*scan.shared_facts(), lineage);
+    // On a busy machine the command line of a process comes later than the loop waits for it.
+    const auto until = Clock::now() + longest_wait;
+    auto* lines = tasks_.sources().command_lines();
+    while (lines != nullptr && scan.shared_facts()->is_silent() && Clock::now() < until) {
+        constexpr timespec patience{0, 100'000};
+        pollfd late{lines->fd(), POLLIN, 0};
+        ::ppoll(&late, 1, &patience, nullptr);
+        co_yield end_of_slice; // the loop takes the answer
+        if (basis.is_overtaken(*this)) co_return;
+        auto again = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
+        if (!again || !*again || (*again)->id() != scan.id()) break; // it has ended
+        scan = std::move(**again);
+        verdicts = world.matcher().explain(*scan.shared_facts(), lineage);
     }
-    OwnedText finish() override { return status::finish(std::move(text_), value_); }
-    [[nodiscard]] bool begin();
-    [[nodiscard]] bool consider();
-    [[nodiscard]] bool await_answer();
-    void explain(std::size_t index);
-    [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
-                                                             const planner::ThreadPlan& plan) const;
-
-    status::ProcessExplanation value_;
-    std::optional<inventory::ProcessScan> scan_;
-    std::optional<std::size_t> policy_;
-    std::optional<std::vector<inventory::Thread>> threads_;
-    std::size_t next_ = 0; ///< of `threads_`
-    bool is_considered_ = false;
-    Clock::time_point until_{}; ///< for so long, it waits for what the process itself must answer
-};
-
-bool Daemon::ExplainJob::begin() {
-    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, value_.pid, &daemon_.tasks_.sources());
-    if (!scan || !*scan) return false;
-    scan_ = std::move(**scan);
-    until_ = Clock::now() + longest_wait;
-    value_.comm = scan_->comm();
-    value_.owner = scan_->facts().uid();
-    if (const auto* known = daemon_.tasks_.table().find(value_.pid)) {
-        value_.nics = known->nics;
-        value_.nics_note = nic_note(*world_, *known);
+    std::optional<std::size_t> policy;
+    for (const auto& verdict : verdicts)
+        if (verdict.matched) policy = verdict.policy;
+    auto value = explain_process(world, scan, std::move(verdicts));
+    while (!scan.step(a_part)) {
+        co_yield pause;
+        if (basis.is_overtaken(*this)) co_return;
     }
-    text_.begin_list("threads");
-    return true;
+    const auto threads = scan.take_threads();
+    if (!threads) co_return basis.answer(std::unexpected(threads.error()));
+    status::AnswerText text;
+    text.begin_list("threads");
+    for (unsigned index = 0; index < threads->size(); ++index) {
+        const auto& thread = (*threads)[index];
+        auto plan = plan_thread(scan, policy, thread, index, basis.assignments);
+        text.add(explain_thread(world, policy, thread, index, std::move(plan), value), value);
+        co_yield pause;
+        if (basis.is_overtaken(*this)) co_return;
+    }
+    co_yield end_of_slice;
+    basis.answer(status::finish(std::move(text), value));
 }
 
-/// False: an answer of the process has to come first.
-bool Daemon::ExplainJob::consider() {
-    const auto facts = scan_->shared_facts();
-    const ProcessLineage lineage(daemon_.shared_.root, daemon_.tasks_.table(), world_->policies());
-    auto verdicts = world_->matcher().explain(*facts, lineage);
-    if (facts->is_silent() && await_answer()) return false;
-    is_considered_ = true;
+/// The policies that were considered for a process, and the answer so far.
+status::ProcessExplanation Daemon::explain_process(const World& world, const inventory::ProcessScan& scan,
+                                                   std::vector<planner::Verdict> verdicts) {
+    const auto id = scan.id();
+    status::ProcessExplanation value{.pid = id.tid,
+                                     .owner = scan.facts().uid(),
+                                     .comm = scan.comm(),
+                                     .policy = {},
+                                     .considered = {},
+                                     .nics = {},
+                                     .nics_note = {},
+                                     .fenced_unit = {},
+                                     .fence_state = {}};
+    if (const auto* known = tasks_.table().find(id.tid)) {
+        value.nics = known->nics;
+        value.nics_note = nic_note(world, *known);
+    }
     for (auto& verdict : verdicts) {
-        const auto& policy = world_->policy(verdict.policy);
-        if (verdict.matched) policy_ = verdict.policy;
-        value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
+        const auto& policy = world.policy(verdict.policy);
+        if (verdict.matched) value.policy = policy.name;
+        value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
-    if (policy_) value_.policy = world_->policy(*policy_).name;
-    daemon_.units_.explain(scan_->id(), value_);
-    daemon_.steering_.explain(scan_->id(), value_);
-    value_.released = serves_released_queue(*scan_, world_->placements(), daemon_.shared_.releases) ||
-                      (policy_ && !daemon_.tasks_.match(*scan_));
-    return true;
+    units_.explain(id, value);
+    steering_.explain(id, value);
+    value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||
+                     (!value.policy.empty() && !tasks_.match(scan));
+    return value;
 }
 
-/// On a busy machine the command line of a process comes later than the loop waits for it. True: the process
-/// is to be considered again.
-bool Daemon::ExplainJob::await_answer() {
-    auto* lines = daemon_.tasks_.sources().command_lines();
-    if (lines == nullptr || Clock::now() >= until_) return false;
-    constexpr timespec patience{0, 100'000};
-    pollfd late{lines->fd(), POLLIN, 0}; // the loop takes the answer
-    ::ppoll(&late, 1, &patience, nullptr);
-    auto scan = inventory::ProcessScan::open(daemon_.shared_.root, value_.pid, &daemon_.tasks_.sources());
-    if (!scan || !*scan || (*scan)->id() != scan_->id()) return false; // it has ended
-    scan_ = std::move(**scan);
-    return true;
-}
-
-/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.
-std::optional<policy::Position> Daemon::ExplainJob::decided_by(std::size_t index,
-                                                               const planner::ThreadPlan& plan) const {
-    const auto& thread = (*threads_)[index];
-    if (!policy_ || thread.is_immovable()) return std::nullopt;
-    const auto& policy = world_->policy(*policy_);
-    // A lane or a group is the policy's even for a thread that a rule names.
-    if (plan.target) {
-        const auto rule = plan.target->distribution.rule;
-        return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
+/// One thread of a process, which may be kept off CPUs with it. `policy`: that wants the process.
+status::ThreadExplanation Daemon::explain_thread(const World& world, std::optional<std::size_t> policy,
+                                                 const inventory::Thread& thread, unsigned index,
+                                                 planner::ThreadPlan plan, status::ProcessExplanation& of) {
+    status::ThreadExplanation value{.thread = thread, .plan = std::move(plan)};
+    const auto* joined = tasks_.placer().joined(thread.id);
+    if (of.released) value.plan.action.reset(); // it is not changed until it is taken back
+    if (policy) {
+        const auto& wanted_by = world.policy(*policy);
+        value.rule = planner::rule_of(wanted_by, thread.comm, index, joined);
+        if (planner::is_in_force(wanted_by, joined)) value.joined = *joined;
+        if (!thread.is_immovable()) value.decided_by = decided_by(wanted_by, value);
     }
-    const auto rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index),
-                                       daemon_.tasks_.placer().joined(thread.id));
-    const bool is_the_rules =
-        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
-    return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
-}
-
-void Daemon::ExplainJob::explain(std::size_t index) {
-    auto& tasks = daemon_.tasks_;
-    const auto& thread = (*threads_)[index];
-    const auto* known = tasks.table().find(value_.pid);
-    if (known != nullptr && known->id != scan_->id()) known = nullptr;
-    const CpuSet* cpuset = tasks.sources().cpuset(value_.pid);
-    auto view = view_of(scan_->id(), policy_, known);
-    view.cpuset = cpuset;
-    const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
-    status::ThreadExplanation value{
-        .thread = thread,
-        .plan =
-            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
-    if (value_.released) value.plan.action.reset(); // it is not changed until it is taken back
-    value.decided_by = decided_by(index, value.plan);
-    if (policy_) {
-        const auto& policy = world_->policy(*policy_);
-        const auto* joined = tasks.placer().joined(thread.id);
-        value.rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index), joined);
-        if (planner::is_in_force(policy, joined)) value.joined = *joined;
-    }
-    if (value.plan.kept_off && !value_.released) value_.kept_off = value.plan.kept_off;
-    if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
-    if (cpuset != nullptr) value.cpuset = *cpuset;
-    if (const auto record = daemon_.shared_.journal().find(machine::TaskMask{thread.id, value_.pid, {}}))
+    if (value.plan.kept_off && !of.released) of.kept_off = value.plan.kept_off;
+    if (value.plan.target) value.reason = planner::reason_of(world.placements(), *value.plan.target);
+    if (const auto* cpuset = tasks_.sources().cpuset(of.pid)) value.cpuset = *cpuset;
+    if (const auto record = shared_.journal().find(machine::TaskMask{thread.id, of.pid, {}}))
         value.original = record->original;
-    text_.add(value, value_);
+    return value;
 }
 
 void Daemon::status(OwnedAnswer answer) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
-    work().add(std::make_unique<StatusJob>(*this, std::move(answer)));
+    work().add(answer_status(std::move(answer)));
 }
 
 void Daemon::plan(OwnedAnswer answer) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
-    work().add(std::make_unique<PlanJob>(*this, std::move(answer)));
+    work().add(answer_plan(std::move(answer)));
 }
 
 void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
@@ -848,11 +698,14 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         if (!*note) return answer(std::unexpected(std::move(note->error())));
         return answer(status::answer(subject, found, **note));
     }
+    for (const auto& fault : loading_.status().faults)
+        if (fault.policy == subject)
+            return answer(fail("the file of this policy has errors: " + fault.mend, subject));
     const auto tid = parse_number<int>(subject);
     if (!tid) return answer(fail("neither a PID, nor an interface, irq:NUMBER, unit or policy", subject));
     const auto pid = inventory::read_process_id(shared_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
-    work().add(std::make_unique<ExplainJob>(*this, *pid, std::move(answer)));
+    work().add(answer_explain(*pid, std::move(answer)));
 }
 
 Result<std::string> Daemon::history(const std::string& kind) {

@@ -58,68 +58,65 @@ bool Balancer::step(const OutOfTime& out_of_time) {
         const auto interval = shared_.settings.redeal_interval;
         const auto now = Clock::now();
         if (begun_ && now - *begun_ < (interval.count() > 0 ? interval : usual)) return true;
-        begin(now);
+        weighing_.emplace(weigh_tasks(std::exchange(begun_, now)));
     }
-    auto& pids = weighing_->pids;
-    while (!pids.empty()) {
-        auto* process = tasks_.table().find(pids.back());
-        if (process != nullptr && !weigh(*process, out_of_time)) return false;
-        weighing_->sums.reset();
-        pids.pop_back();
-        if (out_of_time()) return false;
-    }
+    if (!weighing_->step(out_of_time)) return false;
     weighing_.reset();
     weigh_interrupts();
     relieve();
     return true;
 }
 
-void Balancer::begin(Clock::time_point now) {
-    weighing_ = Weighing{};
-    if (begun_) weighing_->since = now - *begun_;
-    begun_ = now;
-    weighing_->ticks = host::ticks_since_boot();
-    for (const auto& [pid, process] : tasks_.table().processes())
-        weighing_->pids.push_back(pid);
-}
-
-/// True: all its threads were weighed.
-bool Balancer::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
+/// Threads that have no slots of their own count with their process, by distribution: it may have slots of
+/// several.
+Slices Balancer::weigh_tasks(std::optional<Clock::time_point> last) {
+    const auto since = last ? std::optional(*begun_ - *last) : std::nullopt;
     auto& assignments = tasks_.placer().assignments();
-    auto& sums = weighing_->sums;
-    if (!sums || sums->process != process.id) sums = Sums{.process = process.id};
-    while (auto* thread = process.threads.next(sums->next_tid)) {
-        sums->next_tid = thread->id.tid + 1;
-        if (!thread->seat.table) continue;
-        const unsigned table = *thread->seat.table;
-        auto weight = weight_of(*thread, process.id.tid);
-        // Its slot is free for others to use. It counts as little elsewhere as any foreign task.
-        if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
-        if (thread->seat.is_own && thread->id != process.id) {
-            if (weight) assignments.weigh(table, thread->id, *weight);
-            assignments.leave_others(thread->id, std::span(&table, 1));
-        } else { // the process may have slots of several distributions
-            auto& sum = sums->weights[table];
-            if (weight) sum = sum.value_or(0) + *weight;
+    std::vector<int> pids;
+    for (const auto& [pid, process] : tasks_.table().processes())
+        pids.push_back(pid);
+    for (const int pid : pids) {
+        auto* process = tasks_.table().find(pid);
+        if (process == nullptr) continue;
+        const auto id = process->id;
+        std::map<unsigned, std::optional<Weight>> sums;
+        for (int next = 0; process != nullptr && process->id == id; process = tasks_.table().find(pid)) {
+            auto* thread = process->threads.next(next);
+            if (thread == nullptr) break;
+            next = thread->id.tid + 1;
+            if (!thread->seat.table) continue;
+            const unsigned table = *thread->seat.table;
+            auto weight = weight_of(*thread, pid, since);
+            // Its slot is free for others to use. It counts as little elsewhere as any foreign task.
+            if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
+            if (thread->seat.is_own && thread->id != id) {
+                if (weight) assignments.weigh(table, thread->id, *weight);
+                assignments.leave_others(thread->id, std::span(&table, 1));
+            } else {
+                auto& sum = sums[table];
+                if (weight) sum = sum.value_or(0) + *weight;
+            }
+            co_yield pause;
         }
-        if (out_of_time()) return false;
+        if (process == nullptr || process->id != id) continue;
+        std::vector<unsigned> tables;
+        for (const auto& [table, weight] : sums) {
+            if (weight) assignments.weigh(table, id, *weight);
+            tables.push_back(table);
+        }
+        assignments.leave_others(id, tables);
+        co_yield pause;
     }
-    std::vector<unsigned> tables;
-    for (const auto& [table, weight] : sums->weights) {
-        if (weight) assignments.weigh(table, process.id, *weight);
-        tables.push_back(table);
-    }
-    assignments.leave_others(process.id, tables);
-    return true;
 }
 
-std::optional<Weight> Balancer::weight_of(KnownThread& thread, int pid) const {
-    const auto& [since, ticks, pids, sums] = *weighing_;
+std::optional<Weight> Balancer::weight_of(KnownThread& thread, int pid,
+                                          std::optional<Clock::duration> since) const {
     const auto now = inventory::read_sched_time(shared_.root, pid, thread.id.tid);
     const auto before = std::exchange(thread.seat.used, now);
     if (!now) return std::nullopt;
     if (before && since && now->run_ns >= before->run_ns && now->wait_ns >= before->wait_ns)
         return share({now->run_ns - before->run_ns, now->wait_ns - before->wait_ns}, *since);
+    const auto ticks = host::ticks_since_boot();
     if (ticks <= thread.id.start_time) return std::nullopt;
     const auto age = std::chrono::duration<double>(static_cast<double>(ticks - thread.id.start_time) /
                                                    static_cast<double>(host::ticks_a_second()));

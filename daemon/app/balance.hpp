@@ -36,23 +36,9 @@ class Balancer {
 
   private:
     using Clock = std::chrono::steady_clock;
-    /// The use of those threads of one process that have no slots of their own, by distribution; and its main
-    /// thread, which goes by the same name.
-    struct Sums {
-        TaskId process;
-        int next_tid = 0;
-        std::map<unsigned, std::optional<planner::Weight>> weights;
-    };
-    /// A weighing that is under way.
-    struct Weighing {
-        std::optional<std::chrono::nanoseconds> since; ///< the last one; no value: there was none
-        std::uint64_t ticks = 0;                       ///< since boot, now
-        std::vector<int> pids;                         ///< of processes that are still to be weighed
-        std::optional<Sums> sums{};
-    };
-    void begin(Clock::time_point now);
-    [[nodiscard]] bool weigh(KnownProcess& process, const OutOfTime& out_of_time);
-    [[nodiscard]] std::optional<planner::Weight> weight_of(KnownThread& thread, int pid) const;
+    [[nodiscard]] Slices weigh_tasks(std::optional<Clock::time_point> last);
+    [[nodiscard]] std::optional<planner::Weight> weight_of(KnownThread& thread, int pid,
+                                                           std::optional<Clock::duration> since) const;
     void weigh_interrupts();
     void relieve();
 
@@ -60,8 +46,8 @@ class Balancer {
     Tasks& tasks_;
     const Steering& steering_;
     const Joins& joins_;
-    std::optional<Clock::time_point> begun_; ///< the last time
-    std::optional<Weighing> weighing_;
+    std::optional<Clock::time_point> begun_;       ///< the last time
+    std::optional<Slices> weighing_;               ///< that is under way
     std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`
     std::optional<Clock::time_point> interrupts_at_;
     planner::Balance balance_;

@@ -98,7 +98,7 @@ void Daemon::link_changed(const std::string& nic) {
     // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
     // at once (a host full of containers starts) are left to it altogether.
     machine_changed_ = true;
-    if (!nic.empty() && !work().is_urgent_full()) work().add_urgent(std::make_unique<NicRound>(queues_, nic));
+    if (!nic.empty() && !work().is_urgent_full()) work().add_urgent(queues_.reread(nic));
     shared_.want_pass();
 }
 
@@ -167,20 +167,16 @@ Result<std::string> Daemon::measured(const measure::Run& run) {
 
 void Daemon::reload(Answer answer, Until until, ReloadReason reason) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
-    auto loaded = std::make_shared<std::future<Loaded>>();
-    auto reload = std::make_unique<Sequence>();
-    reload->until([this, loaded](const OutOfTime& out_of_time) {
-        constexpr std::chrono::microseconds patience{100};
-        // The machine is read again by the pass that follows.
-        if (!loaded->valid()) *loaded = loading_.begin(shared_.current->machine(), shared_.current->usage());
-        while (loaded->wait_for(patience) == std::future_status::timeout)
-            if (out_of_time()) return false;
-        return true;
-    });
-    reload->then([this, loaded, until, reason, held = std::make_shared<Answer>(std::move(answer))] {
-        use_reloaded(loaded->get(), std::move(*held), until, reason);
-    });
-    work().add(std::move(reload));
+    work().add(read_again(std::move(answer), until, reason));
+}
+
+/// The machine is read again by the pass that follows.
+Slices Daemon::read_again(Answer answer, Until until, ReloadReason reason) {
+    constexpr std::chrono::microseconds patience{100};
+    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage());
+    while (loaded.wait_for(patience) == std::future_status::timeout)
+        co_yield pause;
+    use_reloaded(loaded.get(), std::move(answer), until, reason);
 }
 
 void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason) {
@@ -240,22 +236,30 @@ void Daemon::release(const std::string& what, uid_t user, Answer answer, Until u
                                               : "process ",
                                  what),
                      Log::Kind::always(), fields);
-    const auto choose = [what, is_policy, pid](const state::Entry& entry) {
+    if (until == Until::begun) {
+        answer(status::message_text("the release has begun"));
+        answer = {};
+    }
+    work().add(restore_released(what, is_policy ? std::nullopt : pid, std::move(answer)));
+}
+
+/// Restores what a policy, or a process by its `pid`, or everything ("") was given. `answer` may be empty.
+Slices Daemon::restore_released(std::string what, std::optional<int> pid, Answer answer) {
+    const auto choose = [&](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const bool is_its = task != nullptr && task->pid == pid;
-        const bool is_meant = what.empty() || (is_policy ? entry.record->policy == what : is_its);
+        const bool is_meant =
+            what.empty() || (pid ? task != nullptr && task->pid == *pid : entry.record->policy == what);
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
-    auto held = std::make_shared<Answer>(std::move(answer));
-    if (until == Until::begun) (*held)(status::message_text("the release has begun"));
-    work().add(std::make_unique<Restorer>(
+    status::Changes changes;
+    Restorer restorer(
         shared_, tasks_.sources(), shared_.current.placements().online, choose,
-        [this, held, until](status::Changes changes) {
-            begin_pass(false);
-            changes.if_none = "there was nothing to put back";
-            if (until == Until::done) (*held)(status::to_text(changes));
-        },
-        true));
+        [&changes](status::Changes made) { changes = std::move(made); }, true);
+    while (!restorer.step(a_part))
+        co_yield pause;
+    begin_pass(false);
+    changes.if_none = "there was nothing to put back";
+    if (answer) answer(status::to_text(changes));
 }
 
 void Daemon::end_duties(const char* why) {
@@ -273,45 +277,46 @@ void Daemon::begin_handover(std::function<void()> done) {
     if (!shared_.acts() || !shared_.current.world) return done();
     bookkeeping_.begin_costs(true);
     tasks_.placer().keep_slots();
-    auto end = std::make_unique<Sequence>();
-    end->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    end->then(std::move(done));
-    work().begin_end(std::move(end));
+    work().begin_end(hand_over(std::move(done)));
+}
+
+/// Last, as it may wait: looks at processes, and writes to a disk.
+Slices Daemon::hand_over(std::function<void()> done) {
+    while (!bookkeeping_.step_costs(a_part))
+        co_yield pause;
+    done();
 }
 
 void Daemon::begin_stop(std::function<void()> done) {
     end_duties("the daemon is stopping: what it changed is put back");
     if (!shared_.acts() || !shared_.current.world) return done();
-    auto stop = std::make_unique<Sequence>();
-    stop->then([this] {
-        bookkeeping_.begin_costs(true);
-        tasks_.placer().keep_slots();
-        writers_.stop();
-        units_.begin_stop();
-    });
+    work().begin_end(stop(std::move(done)));
+}
+
+Slices Daemon::stop(std::function<void()> done) {
+    bookkeeping_.begin_costs(true);
+    tasks_.placer().keep_slots();
+    writers_.stop();
+    units_.begin_stop();
     // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
     const auto online = topology::read_online(shared_.root).value_or(shared_.current.placements().online);
-    stop->then_do([this, online] {
-        const auto choose = [this](const state::Entry& entry) {
-            return shared_.current->keeps_on_stop(entry.record->policy) ? Restorer::Choice::keep
-                                                                        : Restorer::Choice::restore;
-        };
-        return std::make_unique<Restorer>(shared_, tasks_.sources(), online, choose,
-                                          [this](const status::Changes& changes) {
-                                              const auto count = to_string(changes.put_back());
-                                              shared_.log.info(count.empty() ? "nothing had to be put back"
-                                                                             : count + " put back as before");
-                                          });
-    });
-    stop->then_do([this, online] {
-        return std::make_unique<OrphanRestorer>(shared_, undo_, online, [this](const std::string& policy) {
-            return shared_.current->keeps_on_stop(policy);
+    const auto keeps = [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); };
+    Restorer restorer(
+        shared_, tasks_.sources(), online,
+        [&](const state::Entry& entry) {
+            return keeps(entry.record->policy) ? Restorer::Choice::keep : Restorer::Choice::restore;
+        },
+        [this](const status::Changes& changes) {
+            const auto count = to_string(changes.put_back());
+            shared_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
         });
-    });
-    // Last, as it may wait: it looks at processes, and writes to a disk.
-    stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    stop->then(std::move(done));
-    work().begin_end(std::move(stop));
+    while (!restorer.step(a_part))
+        co_yield pause;
+    OrphanRestorer orphans(shared_, undo_, online, keeps);
+    while (!orphans.step(a_part))
+        co_yield pause;
+    for (auto last = hand_over(std::move(done)); !last.step(a_part);)
+        co_yield pause;
 }
 
 } // namespace affinityd::app

@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -84,19 +85,34 @@ class Daemon final : public Commands {
     void apply(Answer answer, Until until) override;
 
   private:
-    class Pass;    // pass.cpp
-    class Inquiry; // answers.cpp, and those that follow
-    class StatusJob;
-    class PlanJob;
-    class ExplainJob;
+    class Pass;   // pass.cpp
+    struct Basis; // answers.cpp
     using Time = std::chrono::system_clock::time_point;
 
     void use(std::shared_ptr<World> world, ReloadReason reason);
+    [[nodiscard]] Slices read_again(Answer answer, Until until, ReloadReason reason);
     void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason);
     void update_claims();
+    [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
     void end_duties(const char* why);
+    [[nodiscard]] Slices hand_over(std::function<void()> done);
+    [[nodiscard]] Slices stop(std::function<void()> done);
     void end_pass_of_writers();
     void report_writers();
+    [[nodiscard]] Slices answer_status(OwnedAnswer answer);
+    [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
+    [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
+    void leave_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
+    [[nodiscard]] planner::ThreadPlan plan_thread(const inventory::ProcessScan& scan,
+                                                  std::optional<std::size_t> policy,
+                                                  const inventory::Thread& thread, unsigned index,
+                                                  planner::Assignments& assignments);
+    [[nodiscard]] status::ProcessExplanation explain_process(const World& world,
+                                                             const inventory::ProcessScan& scan,
+                                                             std::vector<planner::Verdict> verdicts);
+    [[nodiscard]] status::ThreadExplanation
+    explain_thread(const World& world, std::optional<std::size_t> policy, const inventory::Thread& thread,
+                   unsigned index, planner::ThreadPlan plan, status::ProcessExplanation& of);
     [[nodiscard]] std::vector<status::ProblemStatus> present_problems();
     [[nodiscard]] std::vector<status::ProblemStatus> problems();
     [[nodiscard]] status::Overview overview(const Holdings& holdings);

@@ -61,7 +61,7 @@ class Daemon::Pass final : public Job {
 
 Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
     auto& d = daemon_;
-    const auto all_queues = [&d] { return std::make_unique<QueueRound>(d.queues_); };
+    const auto all_queues = [&d] { return std::make_unique<Slices>(d.queues_.round()); };
     const bool are_queues_first = d.machine_changed_ && d.work().passes() > 0;
     stages_.until([this](const auto& out) { return reread_machine(out); }).then([&d] {
         d.update_claims();

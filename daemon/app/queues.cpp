@@ -94,6 +94,7 @@ void Queues::apply(const Action& action) {
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
 
+/// Reads the target's subject, and sets it if it is not as it should be.
 void Queues::put_right(const QueueTarget& target) {
     if (!is_wanted(target)) return;
     const auto present = read(target.subject);
@@ -127,7 +128,9 @@ bool Queues::guards_interrupts() const {
            });
 }
 
-bool Queues::glance(const QueueTarget& target) {
+/// Puts an interrupt right whose mask is another one than when it was last read or written; cheap where it is
+/// not. True: it was put right.
+bool Queues::put_right_if_changed(const QueueTarget& target) {
     const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
     const auto known = present_.find(target.subject);
     if (irq == nullptr || known == present_.end()) return false;
@@ -162,6 +165,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
     return Action{subject, *present, record->original, "", planner::Restored::unwanted, true, record};
 }
 
+/// Restores the original of a subject that no policy wants any more.
 void Queues::restore_unwanted(const Subject& subject) {
     const auto record = shared_.journal().find(subject);
     if (!record) return;
@@ -173,13 +177,6 @@ void Queues::restore_unwanted(const Subject& subject) {
     log_notices(shared_.log, carried.notices);
     placed_.carried({subject, {}, record->original, "", planner::Restored::unwanted, true, record},
                     carried.applied);
-}
-
-void Queues::end_round() {
-    std::unordered_map<Subject, Setting> rest;
-    for (const auto& target : shared_.current.placements().queues)
-        if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
-    present_ = std::move(rest);
 }
 
 void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) const {
@@ -243,67 +240,68 @@ bool Queues::concerns(const std::string& nic) const {
     });
 }
 
-bool NicRound::step(const OutOfTime& out_of_time) {
-    if (!round_) {
-        auto& current = queues_.shared().current;
-        if (!reader_) reader_.emplace(queues_.shared().root, nic_, current->machine());
-        const auto done = reader_->step(out_of_time);
-        if (done && !*done) return false;
-        if (done) {
-            machine::Machine machine = current->machine();
-            reader_->put_into(machine);
-            current->update(std::move(machine));
-        } else {
-            queues_.shared().log.error(
-                nic_ + " could not be read again, going on with what is known: " + done.error().to_string(),
-                "machine not read");
+Slices Queues::reread(std::string nic) {
+    auto& current = shared_.current;
+    machine::InterfaceReader reader(shared_.root, nic, current->machine());
+    auto done = reader.step(a_part);
+    for (; done && !*done; done = reader.step(a_part))
+        co_yield pause;
+    if (done) {
+        machine::Machine machine = current->machine();
+        reader.put_into(machine);
+        current->update(std::move(machine));
+    } else {
+        shared_.log.error(
+            nic + " could not be read again, going on with what is known: " + done.error().to_string(),
+            "machine not read");
+    }
+    ++links_read_;
+    for (auto its = round(nic); !its.step(a_part);)
+        co_yield pause;
+}
+
+Slices Queues::round(std::optional<std::string> nic) {
+    std::shared_ptr<World> world;
+    std::uint64_t version = 0;
+    const auto is_current = [&] { return world == shared_.current.world && version == world->version(); };
+    do {
+        world = shared_.current.world;
+        version = world->version();
+        if (!nic) placed_.begin_queues();
+        // A bond's ports are placed by which of them is in use.
+        const auto under = nic ? names_under(world->machine(), *nic) : std::vector<std::string>();
+        for (std::size_t next = 0; is_current() && next < world->placements().queues.size(); ++next) {
+            const auto& target = world->placements().queues[next];
+            if (nic && target.nic != *nic && std::ranges::count(under, target.nic) == 0) continue;
+            put_right(target);
+            co_yield pause;
         }
-        queues_.count_read_link();
-        round_.emplace(queues_, nic_);
-    }
-    return round_->step(out_of_time);
+        const auto rest = is_current() ? unwanted(nic) : std::vector<Subject>();
+        for (std::size_t next = 0; is_current() && next < rest.size(); ++next) {
+            restore_unwanted(rest[next]);
+            co_yield pause;
+        }
+    } while (!is_current());
+    if (nic) co_return;
+    // What was read of subjects that are no targets any more is forgotten.
+    std::unordered_map<Subject, Setting> still;
+    for (const auto& target : world->placements().queues)
+        if (auto node = present_.extract(target.subject)) still.insert(std::move(node));
+    present_ = std::move(still);
 }
 
-bool QueueRound::is_meant(const std::string& nic) const {
-    return !nic_ || nic == *nic_ || std::ranges::find(under_, nic) != under_.end();
-}
-
-bool QueueRound::step(const OutOfTime& out_of_time) {
-    if (world_ != queues_.shared().current.world || version_ != world_->version()) {
-        world_ = queues_.shared().current.world;
-        version_ = world_->version();
-        next_ = 0;
-        unwanted_.reset();
-        is_begun_ = false;
+Slices Queues::glance() {
+    const auto world = shared_.current.world;
+    const auto version = world->version();
+    bool has_found = false;
+    // With other policies or placements, a round over all queues is on its way.
+    for (std::size_t next = 0; world == shared_.current.world && version == world->version() &&
+                               next < world->placements().queues.size();
+         ++next) {
+        has_found |= put_right_if_changed(world->placements().queues[next]);
+        co_yield pause;
     }
-    if (!nic_ && !std::exchange(is_begun_, true)) queues_.begin_round();
-    if (nic_ && next_ == 0) under_ = names_under(world_->machine(), *nic_);
-    const auto& targets = world_->placements().queues;
-    while (next_ < targets.size()) {
-        const auto& target = targets[next_++];
-        if (!is_meant(target.nic)) continue;
-        queues_.put_right(target);
-        if (out_of_time()) return false;
-    }
-    if (!unwanted_) unwanted_ = queues_.unwanted(nic_);
-    while (!unwanted_->empty()) {
-        queues_.restore_unwanted(unwanted_->back());
-        unwanted_->pop_back();
-        if (out_of_time()) return false;
-    }
-    if (!nic_) queues_.end_round();
-    return true;
-}
-
-bool InterruptGlance::step(const OutOfTime& out_of_time) {
-    const auto& targets = world_->placements().queues;
-    while (world_ == queues_.shared().current.world && version_ == world_->version() &&
-           next_ < targets.size()) {
-        has_found_ |= queues_.glance(targets[next_++]);
-        if (out_of_time()) return false;
-    }
-    if (has_found_) queues_.shared().want_pass();
-    return true;
+    if (has_found) shared_.want_pass();
 }
 
 } // namespace affinityd::app

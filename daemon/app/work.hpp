@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,12 +14,56 @@ namespace affinityd::app {
 /// Says when the present slice is over: work is left then, and taken up again in the next one.
 using OutOfTime = std::function<bool()>;
 
+/// The same for one small part.
+[[nodiscard]] inline bool a_part() { return true; }
+
 /// Work that is too long for one turn of the loop.
 class Job {
   public:
     virtual ~Job() = default;
     /// Works until `out_of_time` says so, but does at least one small part. True: finished.
     virtual bool step(const OutOfTime& out_of_time) = 0;
+};
+
+/// Where `co_yield pause` stands, the slice of a job may end, and with `co_yield end_of_slice` it does.
+struct Pause {
+    bool ends_slice = false;
+};
+inline constexpr Pause pause{}, end_of_slice{true};
+
+/// A job that is written in one piece, as a function with pauses. Its arguments are copied or moved into it,
+/// and end with it; what it refers to must outlive it.
+class Slices final : public Job {
+  public:
+    struct promise_type {
+        bool ends_slice = false;
+        Slices get_return_object() {
+            return Slices(std::coroutine_handle<promise_type>::from_promise(*this));
+        }
+        std::suspend_always initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        std::suspend_always yield_value(Pause at) noexcept {
+            ends_slice = at.ends_slice;
+            return {};
+        }
+        void return_void() noexcept {}
+        void unhandled_exception() { throw; }
+    };
+    explicit Slices(std::coroutine_handle<promise_type> work) : work_(work) {}
+    Slices(Slices&& other) noexcept : work_(std::exchange(other.work_, {})) {}
+    Slices& operator=(Slices&&) = delete;
+    ~Slices() override {
+        if (work_) work_.destroy();
+    }
+    bool step(const OutOfTime& out_of_time) override {
+        do
+            work_.resume();
+        while (!work_.done() && !work_.promise().ends_slice && !out_of_time());
+        return work_.done();
+    }
+
+  private:
+    std::coroutine_handle<promise_type> work_;
 };
 
 /// Stages one after the other, each in as many slices as it needs.
@@ -71,9 +116,10 @@ class Work {
     void want(Urgency urgency) { waits_(urgency); }
 
     /// A job before all others: queues of an interface that has changed.
-    void add_urgent(std::unique_ptr<Job> job) { add_to(urgent_, std::move(job)); }
+    void add_urgent(Slices job) { add_to(urgent_, std::make_unique<Slices>(std::move(job))); }
     [[nodiscard]] bool is_urgent_full() const { return urgent_.size() >= most_urgent; }
     void add(std::unique_ptr<Job> job) { add_to(jobs_, std::move(job)); }
+    void add(Slices job) { add(std::make_unique<Slices>(std::move(job))); }
     /// Begins a pass; none may be under way.
     void begin_pass(std::unique_ptr<Job> pass) {
         ++passes_;
@@ -84,7 +130,7 @@ class Work {
     [[nodiscard]] std::uint64_t passes() const { return passes_; } ///< begun since the start
 
     /// The daemon ends: everything else is dropped for this.
-    void begin_end(std::unique_ptr<Job> job) {
+    void begin_end(Slices job) {
         urgent_.clear();
         jobs_.clear();
         pass_.reset();

@@ -174,7 +174,7 @@ void Loop::glance_at_interrupts() {
     if (!manager_.queues().guards_interrupts()) return;
     glance_.arm(between_glances);
     if (manager_.work().is_urgent_full()) return;
-    manager_.work().add_urgent(std::make_unique<app::InterruptGlance>(manager_.queues()));
+    manager_.work().add_urgent(manager_.queues().glance());
 }
 
 /// A process listens that did not: a pass finds it.
