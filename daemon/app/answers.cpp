@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon's answers: status, plan, explain, and the notes and problems in them.
-#include "app/answers.hpp"
-
 #include "app/daemon.hpp"
 #include "app/task_status.hpp"
 #include "base/text.hpp"
@@ -34,14 +32,6 @@ using policy::Model;
 
 constexpr std::chrono::milliseconds longest_wait{200}; ///< for the arguments of a process
 
-/// True if `full` has no interface to go by.
-bool acts_as_process(const World& world, std::size_t policy) {
-    const auto& resolved = world.placements().policies[policy];
-    return resolved.active && resolved.policy->model == Model::full && resolved.nics.empty();
-}
-
-constexpr const char* as_process = "affinity: full acts as process";
-
 /// A unit whose name has no ending, which matches nothing; "": there is none.
 std::string unit_without_ending(const policy::Selector& selector) {
     for (const auto& child : selector.children)
@@ -71,58 +61,32 @@ std::string queues_note(const World& world, const planner::ResolvedPolicy& resol
     return {};
 }
 
-/// The note of a policy with this many processes; "": there is nothing to say.
-std::string policy_nic_note(const World& world, std::size_t policy, std::size_t processes) {
-    const auto& names = world.policy(policy).nics;
-    const auto is_named = [&](const netdev::Nic& nic) {
-        return std::ranges::any_of(names, [&](const auto& pattern) {
-            return nic.is_called([&](std::string_view name) { return pattern.matches(name); });
-        });
-    };
-    if (!world.policy(policy).nics_auto && !names.empty() &&
-        std::ranges::none_of(world.machine().nics, is_named))
-        return "no interface here is named like its nics: see affinityctl check";
-    if (processes == 0 || !world.policy(policy).nics_auto || !acts_as_process(world, policy)) return {};
-    return fmt::format("no NIC is known to serve its processes: {}", as_process);
-}
-
-/// Policies with processes in other network namespaces, or in cpusets without the CPUs near the NICs.
+/// Policies whose processes are in cpusets without the CPUs near the NICs.
 std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
-    struct Kept {
+    struct Cut {
         std::size_t processes = 0, lanes = 0; ///< lanes that the first of them may use
         int first = 0;
     };
-    std::map<std::size_t, Kept> elsewhere, cut; // by policy
-    const auto add = [](Kept& kept, int pid, std::size_t lanes) {
-        if (kept.processes++ == 0 || pid < kept.first) kept = {kept.processes, lanes, pid};
-    };
+    std::map<std::size_t, Cut> found; // by policy
     for (const auto& [pid, process] : tasks.processes()) {
         const auto& resolved = world.placements().policies[process.policy];
-        if (process.is_elsewhere) add(elsewhere[process.policy], pid, 0);
         if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
         const auto usable = static_cast<std::size_t>(
             std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
                 return lane.cpus.intersects(*process.cpuset.cpus);
             }));
-        if (usable != resolved.all_lanes.size()) add(cut[process.policy], pid, usable);
+        if (usable == resolved.all_lanes.size()) continue;
+        auto& cut = found[process.policy];
+        if (cut.processes++ == 0 || pid < cut.first) cut = {cut.processes, usable, pid};
     }
     std::vector<planner::Problem> problems;
-    for (const auto& [policy, kept] : elsewhere) {
-        const bool is_one = kept.processes == 1;
-        auto text = fmt::format(
-            "process {}{} in another network namespace: which NICs serve {} is not known", kept.first,
-            is_one ? " is" : fmt::format(" and {} more are", kept.processes - 1), is_one ? "it" : "them");
-        if (world.policy(policy).model == Model::full) text += std::string("; ") + as_process;
-        problems.push_back(
-            {world.policy(policy).name, "nics", std::move(text), "name the interfaces in nics"});
-    }
-    for (const auto& [policy, kept] : cut)
+    for (const auto& [policy, cut] : found)
         problems.push_back(
             {world.policy(policy).name, "nics",
              fmt::format("the cpuset of process {}{} has {} of the {} places for workers near the NIC",
-                         kept.first,
-                         kept.processes == 1 ? "" : fmt::format(" (and of {} more)", kept.processes - 1),
-                         kept.lanes, world.placements().policies[policy].all_lanes.size()),
+                         cut.first,
+                         cut.processes == 1 ? "" : fmt::format(" (and of {} more)", cut.processes - 1),
+                         cut.lanes, world.placements().policies[policy].all_lanes.size()),
              "give the policy cpus that the unit's AllowedCPUs= has"});
     return problems;
 }
@@ -206,20 +170,28 @@ std::optional<Result<std::string>> interrupt_note(const host::Root& root, const 
     return "belongs to no NIC, and no policy names it in irqs";
 }
 
-/// Says that a policy does not do what it says, and why.
-std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
+/// Says that a policy with this many processes does not do what it says, and why.
+std::string policy_note(const World& world, std::size_t index, std::size_t processes,
                         const planner::ListenerPlan* plan) {
-    if (auto note = policy_nic_note(world, policy, processes); !note.empty()) return note;
-    const auto& resolved = world.placements().policies[policy];
+    const auto& policy = world.policy(index);
+    const auto& resolved = world.placements().policies[index];
     const auto& online = world.placements().online;
+    const auto is_named = [&](const netdev::Nic& nic) {
+        return std::ranges::any_of(policy.nics, [&](const auto& pattern) {
+            return nic.is_called([&](std::string_view name) { return pattern.matches(name); });
+        });
+    };
+    if (!policy.nics_auto && !policy.nics.empty() && std::ranges::none_of(world.machine().nics, is_named))
+        return "no interface here is named like its nics: see affinityctl check";
+    if (processes > 0 && policy.nics_auto && acts_as_process(world, index))
+        return fmt::format("no NIC is known to serve its processes: {}", as_process);
     if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
     if (planner::lacks_flow_tables(resolved, world.placements()))
         return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
                "kernel, or none in this network namespace";
     if (processes > 0)
         if (auto note = queues_note(world, resolved); !note.empty()) return note;
-    if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
-        return {};
+    if (policy.model == Model::irq || !planner::restricts_nothing(resolved, online)) return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
            ")";
 }
@@ -314,12 +286,6 @@ std::vector<planner::Problem> right_problems(const enforcer::Executor& executor)
     return list;
 }
 
-std::string silence_text(const TaskId& process) {
-    return fmt::format(
-        "the command line of pid {} cannot be read: its memory is on a file system that does not answer",
-        process.tid);
-}
-
 /// Processes whose arguments cannot be read. `lines` may be null.
 std::vector<planner::Problem> silence_problems(const inventory::CommandLines* lines) {
     std::vector<planner::Problem> problems;
@@ -327,7 +293,8 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     for (const auto& process : lines->silent())
         problems.push_back({{},
                             fmt::format("process {}", process.tid),
-                            silence_text(process),
+                            "its command line cannot be read: its memory is on a file system that does not "
+                            "answer",
                             fmt::format("ps -fp {}", process.tid)});
     return problems;
 }
@@ -352,25 +319,6 @@ std::string key_of(const planner::Problem& problem) {
 }
 
 } // namespace
-
-std::string nic_note(const World& world, const KnownProcess& process) {
-    const auto& policy = world.policy(process.policy);
-    if (policy.model != Model::full && policy.model != Model::irq) return {};
-    std::string why;
-    if (process.is_elsewhere)
-        why = "it is in another network namespace: its NICs are not known";
-    else if (policy.nics_auto && process.nics.empty())
-        why = "no socket of it has named a NIC";
-    if (why.empty()) return {};
-    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
-    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
-}
-
-void log_silent(inventory::CommandLines* lines, Log& log) {
-    if (lines == nullptr) return;
-    for (const auto& process : lines->take_silent())
-        log.warn(silence_text(process), "command line not read");
-}
 
 std::vector<status::ProblemStatus> Daemon::present_problems() {
     const auto& world = *shared_.current.world;

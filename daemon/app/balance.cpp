@@ -142,7 +142,7 @@ void Balancer::weigh_interrupts() {
         if (const auto found = before.find(cpu); found != before.end() && spent >= found->second)
             weights[cpu] = static_cast<Weight>(std::min((spent - found->second) / time, 1.0) *
                                                static_cast<double>(one_cpu));
-    shared_.current->weigh_interrupts(weights);
+    shared_.current->weigh_interrupts(std::move(weights));
 }
 
 void Balancer::relieve() {

@@ -121,26 +121,17 @@ void World::work_out() {
     use_weights();
 }
 
-void World::weigh_interrupts(const std::map<unsigned, planner::Weight>& weights) {
-    constexpr planner::Weight little = planner::one_cpu / 32;
-    bool has_changed = false;
-    for (const auto& [cpu, weight] : weights) {
-        if (assumed_->on_cpu(cpu) == 0) continue;
-        auto& known = weights_.try_emplace(cpu, weight).first->second;
-        known = (known + weight) / 2;
-        has_changed = has_changed || std::abs(known - placements_.load->on_cpu(cpu)) >= little;
-    }
-    if (has_changed) use_weights();
+void World::weigh_interrupts(std::map<unsigned, planner::Weight> weights) {
+    weights_ = std::move(weights);
+    use_weights();
 }
 
 void World::use_weights() {
-    std::erase_if(weights_, [&](const auto& entry) { return assumed_->on_cpu(entry.first) == 0; });
-    if (weights_.empty()) return;
     planner::CpuLoad load(machine_.topology);
     for (const auto& cpu : machine_.topology.cpus) {
         const auto measured = weights_.find(cpu.id);
-        const auto weight = measured == weights_.end() ? assumed_->on_cpu(cpu.id) : measured->second;
-        if (weight > 0) load.add({cpu.id}, weight);
+        const auto assumed = assumed_->on_cpu(cpu.id);
+        if (assumed > 0) load.add({cpu.id}, measured == weights_.end() ? assumed : measured->second);
     }
     placements_.load = std::make_shared<const planner::CpuLoad>(std::move(load));
 }

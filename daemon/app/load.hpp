@@ -91,10 +91,8 @@ class World {
     void update(machine::KnownLatencies latencies);
     /// BPF was refused, or not any more; that stays, too.
     void use_steering(bool can_steer);
-    /// The time that interrupts have really taken of the CPUs that they go to since the last time: the mean
-    /// of both counts. A CPU without a count weighs as before; a CPU that gets its first interrupt from us
-    /// weighs one CPU until the next time.
-    void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
+    /// The time that interrupts have really taken, by CPU. One without a count weighs one CPU.
+    void weigh_interrupts(std::map<unsigned, planner::Weight> weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
     /// Policies that were released, or have no program that runs, claim no CPUs: the others place their tasks

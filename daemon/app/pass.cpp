@@ -2,7 +2,6 @@
 // The order of a pass, what it begins and ends with, and the answers to those who wait for it.
 #include "app/pass.hpp"
 
-#include "app/answers.hpp"
 #include "app/daemon.hpp"
 #include "machine/reader.hpp"
 
@@ -121,7 +120,6 @@ bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
 void Daemon::Pass::begin_tasks() {
     daemon_.shared_.executor.begin_pass();
     daemon_.undo_.begin_pass();
-    log_silent(daemon_.tasks_.sources().command_lines(), daemon_.shared_.log);
     daemon_.tasks_.begin_pass();
     daemon_.bookkeeping_.begin_pass();
     daemon_.writers_.begin_pass();

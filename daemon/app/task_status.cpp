@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/task_status.hpp"
 
-#include "app/answers.hpp"
 #include "base/owned_text.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/process_files.hpp"
@@ -11,11 +10,14 @@
 
 #include <cerrno>
 
+#include <fmt/format.h>
+
 namespace affinityd::app {
 
 namespace {
 
 using State = planner::ThreadPlan::State;
+using policy::Model;
 
 /// False: the policy leaves it alone, or to whoever changed it after us.
 bool gets_a_place(State state) {
@@ -32,6 +34,24 @@ uid_t owner_of(const host::Root& root, const TaskId& process) {
 
 } // namespace
 
+bool acts_as_process(const World& world, std::size_t policy) {
+    const auto& resolved = world.placements().policies[policy];
+    return resolved.active && resolved.policy->model == Model::full && resolved.nics.empty();
+}
+
+std::string nic_note(const World& world, const KnownProcess& process) {
+    const auto& policy = world.policy(process.policy);
+    if (policy.model != Model::full && policy.model != Model::irq) return {};
+    std::string why;
+    if (process.is_elsewhere)
+        why = "it is in another network namespace: its NICs are not known";
+    else if (policy.nics_auto && process.nics.empty())
+        why = "no socket of it has named a NIC";
+    if (why.empty()) return {};
+    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
+    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
+}
+
 std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& process) {
     if (shared_.root.is_live() && host::get_affinity(process.id.tid) == std::unexpected(ESRCH))
         return std::nullopt;
@@ -46,6 +66,7 @@ std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& pro
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;
     }
+    gives_way_ = world.policy(process.policy).drift != policy::Drift::enforce;
     holding_ = &*holdings_.try_emplace(value.policy).first;
     ++holding_->second.processes;
     return value;
@@ -63,11 +84,15 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
     value.corrections = shared_.executor.corrections(subject);
     if (!read_again(pid, thread, value)) return std::nullopt;
+    if (value.has_drifted && gives_way_) {
+        value.has_drifted = false;
+        value.state = State::yielded;
+    }
     value.would_change = !shared_.acts() && (value.has_drifted || value.state == State::changes);
     value.has_drifted = value.has_drifted && shared_.acts();
     auto& held = holding_->second;
     ++held.threads;
-    held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
+    held.threads_wanted += gets_a_place(value.state) ? 1 : 0;
     count_joined(thread.id);
     held.threads_drifted += value.has_drifted ? 1 : 0;
     const bool is_as_wanted = value.state == State::in_place && !value.has_drifted && !value.would_change;

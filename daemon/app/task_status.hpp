@@ -19,6 +19,13 @@ namespace affinityd::app {
 /// What policies hold, by their names.
 using Holdings = std::map<std::string, status::Held, std::less<>>;
 
+/// True if `full` has no interface to go by.
+[[nodiscard]] bool acts_as_process(const World& world, std::size_t policy);
+inline constexpr const char* as_process = "affinity: full acts as process";
+/// Why it is not known which interfaces serve a process, though its policy goes by them; "": they are known,
+/// or do not matter.
+[[nodiscard]] std::string nic_note(const World& world, const KnownProcess& process);
+
 /// Tells one status of processes and threads, and counts them, so that the sums are those of what is told.
 /// Masks are read for it: since the last look somebody may have changed them, and where the kernel gives no
 /// process events, who has ended is known by the next pass only.
@@ -41,6 +48,7 @@ class TaskStatus {
     Tasks& tasks_;
     Holdings holdings_;
     Holdings::value_type* holding_ = nullptr; ///< of the process that was told last
+    bool gives_way_ = false;                  ///< drift of its policy
 };
 
 } // namespace affinityd::app
