@@ -57,9 +57,24 @@ void take_report(const measure::Report& report, MeasurementRecord& record) {
 std::string summary_of(const MeasurementRecord& record) {
     if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
     const char* note = touches_nic_interrupts(record) ? "" : " (which tests no NIC)";
-    return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}",
-                       record.bits_per_second / 1e9, record.path, note, record.seconds, record.cpu_seconds,
-                       record.model);
+    return fmt::format("{}{}: {:.2f} Gbit/s in {:.1f} s, {:.2f} CPU seconds, model {}", record.path, note,
+                       record.bits_per_second / 1e9, record.seconds, record.cpu_seconds, record.model);
+}
+
+std::string expectation(const measure::TrendReport& trend) {
+    const auto range = fmt::format("{:.2f} to {:.2f} Gbit/s", trend.low / 1e9, trend.high / 1e9);
+    switch (trend.trend) {
+    case measure::Trend::unknown:
+        return "not compared yet: too few runs";
+    case measure::Trend::steady:
+        return "as expected";
+    case measure::Trend::up:
+        return "above what was expected: " + range;
+    case measure::Trend::down:
+        return fmt::format("below what was expected: {}, {:.1f} % below the median", range,
+                           -100 * trend.change);
+    }
+    return {};
 }
 
 /// Only like is compared with like: runs that came to their end over the same path to the same peer.
@@ -170,9 +185,7 @@ std::optional<MeasurementReport> Measurements::report() const {
     if (recent_.empty()) return std::nullopt;
     const auto& last = recent_.back();
     MeasurementReport report{last, summary_of(last), recent_.size(), trend_of(recent_, last.kind, last.path)};
-    if (last.outcome == done && report.trend.trend == measure::Trend::down)
-        report.summary += fmt::format("; REGRESSION: {:.1f} % below the median of the runs before",
-                                      -100 * report.trend.change);
+    if (last.outcome == done) report.summary += ", " + expectation(report.trend);
     return report;
 }
 

@@ -7,7 +7,6 @@
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/balance.hpp"
-#include "status/answer_text.hpp"
 #include "status/json.hpp"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include "status/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -29,20 +30,27 @@ std::string phrase(const SubjectCounts& counts, std::string_view verb) {
     return counts.any() ? to_string(counts) + " " + std::string(verb) : "";
 }
 
-std::string phrase(std::size_t count, std::string_view words) {
-    return count > 0 ? fmt::format("{} {}", count, words) : "";
-}
-
-std::string with_reason(std::size_t count, std::string_view words, const std::string& reason) {
+std::string phrase(std::size_t count, std::string_view words, const std::string& reason = {}) {
     if (count == 0) return {};
     return fmt::format("{} {}", count, words) + (reason.empty() ? "" : ": " + reason);
 }
 
+/// A kind of subject, its key and its noun.
+struct Kind {
+    std::size_t SubjectCounts::*count;
+    const char* key;
+    const char* noun;
+};
+constexpr std::array kinds{Kind{&SubjectCounts::threads, "threads", "thread"},
+                           Kind{&SubjectCounts::interrupts, "interrupts", "interrupt"},
+                           Kind{&SubjectCounts::steering, "steering", "steering setting"},
+                           Kind{&SubjectCounts::units, "units", "unit"}};
+
 json counts_json(const SubjectCounts& counts) {
-    return {{"threads", counts.threads},
-            {"interrupts", counts.interrupts},
-            {"steering", counts.steering},
-            {"units", counts.units}};
+    json value;
+    for (const auto& kind : kinds)
+        value[kind.key] = counts.*kind.count;
+    return value;
 }
 
 json policy_json(const std::string& name, const PolicyChanges& changes) {
@@ -66,23 +74,6 @@ std::string all_well(const Changes& changes) {
     return all.any() ? "everything was in place already: " + to_string(all) : changes.if_none;
 }
 
-std::string expectation(const accounting::MeasurementReport& report) {
-    const auto& trend = report.trend;
-    const auto range = fmt::format("{:.2f} to {:.2f} Gbit/s", trend.low / 1e9, trend.high / 1e9);
-    switch (trend.trend) {
-    case measure::Trend::unknown:
-        return "not compared yet: too few runs";
-    case measure::Trend::steady:
-        return "as expected";
-    case measure::Trend::up:
-        return "above what was expected: " + range;
-    case measure::Trend::down:
-        return fmt::format("below what was expected: {}, {:.1f} % below the median", range,
-                           -100 * trend.change);
-    }
-    return {};
-}
-
 } // namespace
 
 void SubjectCounts::add(const machine::Subject& subject) {
@@ -97,22 +88,15 @@ void SubjectCounts::add(const machine::Subject& subject) {
 }
 
 SubjectCounts& SubjectCounts::operator+=(const SubjectCounts& other) {
-    threads += other.threads;
-    interrupts += other.interrupts;
-    steering += other.steering;
-    units += other.units;
+    for (const auto& kind : kinds)
+        this->*kind.count += other.*kind.count;
     return *this;
 }
 
 std::string to_string(const SubjectCounts& counts) {
     std::vector<std::string> parts;
-    const auto add = [&](std::size_t number, std::string_view noun) {
-        if (number > 0) parts.push_back(counted(number, noun));
-    };
-    add(counts.threads, "thread");
-    add(counts.interrupts, "interrupt");
-    add(counts.steering, "steering setting");
-    add(counts.units, "unit");
+    for (const auto& kind : kinds)
+        if (counts.*kind.count > 0) parts.push_back(counted(counts.*kind.count, kind.noun));
     return joined(parts, ", ");
 }
 
@@ -125,13 +109,12 @@ std::string to_string(const PolicyChanges& changes, bool is_dry_run) {
         {phrase(changes.placed, would + "placed"),
          changes.kept_off == 0 ? "" : counted(changes.kept_off, "thread") + " " + would + "kept off its CPUs",
          put_back,
-         with_reason(changes.not_put_back, put_back.empty() ? "could not be put back" : "could not",
-                     changes.reason),
+         phrase(changes.not_put_back, put_back.empty() ? "could not be put back" : "could not",
+                changes.reason),
          phrase(changes.left, changes.left == 1 ? "left as another program has set it"
                                                 : "left as another program has set them"),
          phrase(changes.in_place, is_one ? "was in place already" : "were in place already"),
-         phrase(changes.put_off, "not placed for now"),
-         with_reason(changes.refused, "refused", changes.reason),
+         phrase(changes.put_off, "not placed for now"), phrase(changes.refused, "refused", changes.reason),
          has_failed ? "affinityctl status --failed" : ""},
         "; ");
 }
@@ -177,13 +160,9 @@ std::string message_text(const std::string& message) {
 }
 
 Result<std::string> to_answer(const accounting::MeasurementReport& report) {
-    const auto& last = report.last;
-    if (last.outcome != measure::to_string(measure::Outcome::done))
-        return fail(fmt::format("not measured: {}: {}", last.outcome, last.reason));
-    const char* note = accounting::touches_nic_interrupts(last) ? "" : " (which tests no NIC)";
-    return message_text(fmt::format("{}{}: {:.2f} Gbit/s in {:.1f} s, {:.2f} CPU seconds, model {}, {}",
-                                    last.path, note, last.bits_per_second / 1e9, last.seconds,
-                                    last.cpu_seconds, last.model, expectation(report)));
+    if (report.last.outcome != measure::to_string(measure::Outcome::done))
+        return fail("not measured: " + report.summary);
+    return message_text(report.summary);
 }
 
 } // namespace affinityd::status

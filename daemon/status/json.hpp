@@ -3,11 +3,14 @@
 
 #include "accounting/measurements.hpp"
 #include "accounting/passive_cost.hpp"
+#include "base/owned_text.hpp"
 #include "status/status.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace affinityd::status {
 
@@ -42,5 +45,50 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const LocalStatus& local);
 /// "94 % same core, 12 % by chance (420 samples)"
 [[nodiscard]] std::string to_string(const LocalStatus& local);
+
+/// A JSON answer that is written piece by piece: one about many thousand threads must neither be one value in
+/// memory nor one long turn of the loop. Names of a process are its owner's; others read it without
+/// names.
+class AnswerText {
+  public:
+    /// Begins the list `key`; the one before it ends.
+    void begin_list(std::string_view key);
+    /// Begins a process whose threads are added one by one.
+    void begin_process(const ProcessStatus& process);
+    /// A thread of the process that was begun.
+    void add(const ThreadStatus& thread, uid_t owner);
+    void end_process();
+    void add(const QueueStatus& queue);
+    /// `owner`: of the task that it is about; no_owner: root only.
+    void add(const planner::Action& action, uid_t owner);
+    /// A thread of `process`.
+    void add(const ThreadExplanation& thread, const ProcessExplanation& process);
+    /// Adds a member for all users; `value` is JSON.
+    void add_member(std::string_view key, const std::string& value);
+    /// The same with a value that is the owner's.
+    void add_member(std::string_view key, uid_t owner, const std::string& full, const std::string& redacted);
+    /// Ends the last list. The text is complete then.
+    [[nodiscard]] OwnedText finish();
+
+  private:
+    void begin_member(std::string_view key);
+    [[nodiscard]] std::string separator(); ///< before the next entry of the list
+    OwnedText text_;
+    bool in_list_ = false;
+    bool is_first_ = true; ///< of its list
+    bool is_first_thread_ = true;
+    bool is_begun_ = false;
+};
+
+/// The end of a status answer, and the whole of the shorter ones.
+[[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
+                               const std::string& measurement);
+/// `crowding`: the worst that would be; null: none would.
+[[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
+                                    const planner::Crowding* crowding);
+[[nodiscard]] OwnedText finish(AnswerText text, const ProcessExplanation& process);
+/// `note`: why no policy places it; "": there is nothing to say.
+[[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues,
+                               const std::string& note = "");
 
 } // namespace affinityd::status

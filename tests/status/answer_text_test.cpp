@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "status/answer_text.hpp"
+#include "status/json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -114,45 +114,15 @@ TEST(Changes, AreJsonWithAllCounts) {
     EXPECT_EQ(begun, (json{{"ok", true}, {"message", "a pass has begun"}, {"policies", json::array()}}));
 }
 
-accounting::MeasurementReport measurement() {
+TEST(Measured, SaysTheResultOrWhyThereIsNone) {
     accounting::MeasurementReport report;
+    report.summary = "loopback: as expected";
     report.last.outcome = "done";
-    report.last.path = "loopback";
-    report.last.bits_per_second = 23.4e9;
-    report.last.seconds = 5;
-    report.last.cpu_seconds = 1.25;
-    report.last.model = "full";
-    report.runs = 1;
-    return report;
-}
-
-std::string message(const accounting::MeasurementReport& report) {
-    const auto answer = to_answer(report);
-    return answer ? json::parse(*answer)["message"].get<std::string>() : answer.error().message;
-}
-
-TEST(Measured, SaysTheResultAndWhetherItWasExpected) {
-    auto report = measurement();
-    EXPECT_EQ(message(report), "loopback (which tests no NIC): 23.40 Gbit/s in 5.0 s, 1.25 CPU "
-                               "seconds, model full, not compared yet: too few runs");
-    report.last.path = "192.0.2.1:5001";
-    report.trend = {measure::Trend::steady, 23e9, 22e9, 24e9, 0.01};
-    EXPECT_EQ(message(report),
-              "192.0.2.1:5001: 23.40 Gbit/s in 5.0 s, 1.25 CPU seconds, model full, as expected");
-    report.trend.trend = measure::Trend::up;
-    EXPECT_NE(message(report).find("above what was expected: 22.00 to 24.00 Gbit/s"), std::string::npos);
-    report.trend.trend = measure::Trend::down;
-    report.trend.change = -0.125;
-    EXPECT_NE(message(report).find("below what was expected: 22.00 to 24.00 Gbit/s, 12.5 % below the median"),
-              std::string::npos);
-}
-
-TEST(Measured, SaysWhyThereIsNoResult) {
-    auto report = measurement();
+    EXPECT_EQ(json::parse(to_answer(report).value())["message"], report.summary);
     report.last.outcome = "failed";
-    report.last.reason = "the peer closed the connection";
+    report.summary = "failed: the peer closed the connection";
     ASSERT_FALSE(to_answer(report));
-    EXPECT_EQ(message(report), "not measured: failed: the peer closed the connection");
+    EXPECT_EQ(to_answer(report).error().message, "not measured: " + report.summary);
 }
 
 } // namespace
