@@ -95,7 +95,6 @@ constexpr std::size_t most_sampled_descriptors = 256;
 constexpr std::size_t most_sampled_sockets = 4096;
 constexpr unsigned most_sampled_of_policy = 16; ///< workers of one program are alike
 constexpr std::size_t most_sampled = 256;       ///< processes, over all policies
-constexpr std::chrono::seconds fresh{5};        ///< an answer that is only shown
 
 /// The NICs that the sockets of one process name.
 struct Evidence {
@@ -141,7 +140,6 @@ struct NicUsage::Search {
     /// Descriptors of the process at `next`: there may be a hundred thousand, some duplicated.
     std::optional<inventory::NumberedEntries> walk{};
     std::size_t left = 0; ///< so many of them are looked at
-    bool is_cut = false;  ///< there were more
     Evidence evidence{};
 
     [[nodiscard]] bool needs_sockets(const UsageProcess& process) const;
@@ -208,7 +206,6 @@ bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageRe
             reading.reset();
             if (!*table) result.fault = table->error();
             if (*table) sockets = std::move(**table);
-            result.is_truncated = sockets.is_truncated && most_sockets() > most_sampled_sockets;
         } else if (out_of_time()) {
             return false;
         }
@@ -237,10 +234,7 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     do {
         const auto number = walk->next();
         if (!number) return std::unexpected(number.error());
-        if (!*number || left == 0) {
-            is_cut = number->has_value();
-            return true;
-        }
+        if (!*number || left == 0) return true;
         --left;
         if (const auto inode = inventory::socket_inode(walk->dir(), **number))
             if (const auto* socket = sockets.find(*inode)) evidence.take(*socket, nics);
@@ -265,7 +259,6 @@ void NicUsage::count() {
     // A single named one needs no evidence. If several are named, all may serve it; that does not make
     // these belong together.
     if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
-    if (search.is_cut && !policy.is_sampled) result_.is_truncated = true;
     auto& counts = policy.is_sampled ? result_.sampled : result_.counts;
     const bool is_served = !process.takes_none || search.evidence.is_connected;
     if (is_served && (!found.empty() || !policy.named.empty()))
@@ -274,49 +267,31 @@ void NicUsage::count() {
     if (!policy.is_sampled) result_.processes.emplace(process.id, std::move(found));
     if (!policy.is_sampled && search.evidence.is_elsewhere) result_.elsewhere.insert(process.id);
     search.walk.reset();
-    search.is_cut = false;
     search.evidence = {};
     ++search.next;
 }
 
 NicUsage::NicUsage(const host::Root& root) : root_(&root) {}
-NicUsage::NicUsage(NicUsage&&) noexcept = default;
-NicUsage& NicUsage::operator=(NicUsage&&) noexcept = default;
 NicUsage::~NicUsage() = default;
 
-/// All processes whose placement depends on it, and a sample of the others that differs from search to
-/// search.
+/// All processes whose placement depends on it, and the first of the others.
 std::vector<UsageProcess> NicUsage::choose(const Request& request) {
     std::vector<UsageProcess> chosen;
     std::vector<unsigned> asked(request.policies.size());
-    const std::size_t count = request.processes.size();
     std::size_t sampled = 0;
-    std::size_t last = sample_from_;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t at = (sample_from_ + i) % count;
-        const auto& process = request.processes[at];
+    for (const auto& process : request.processes) {
         if (process.policy >= request.policies.size()) continue;
         if (request.policies[process.policy].is_sampled) {
-            if (sampled >= most_sampled || asked[process.policy] >= most_sampled_of_policy) continue;
+            if (sampled == most_sampled || asked[process.policy] == most_sampled_of_policy) continue;
             ++sampled;
             ++asked[process.policy];
-            last = at;
         }
         chosen.push_back(process);
     }
-    sample_from_ = last + 1;
     return chosen;
 }
 
-bool NicUsage::stands(const Request& request) const {
-    return !search_ && !result_.fault && asked_at_ && request.now - *asked_at_ < fresh &&
-           request.policies == asked_ && std::ranges::all_of(asked_, &UsagePolicy::is_sampled);
-}
-
 void NicUsage::begin(Request request) {
-    if (stands(request)) return;
-    asked_ = request.policies;
-    asked_at_ = request.now;
     result_ = {};
     now_ = request.now;
     noted_.merge(known_); // the findings of an abandoned search stay

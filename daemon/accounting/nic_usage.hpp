@@ -96,7 +96,6 @@ struct UsagePolicy {
     /// Its placement does not depend on the answer, which is only shown to people: a few processes are
     /// asked, a few sockets of each are looked at.
     bool is_sampled = false;
-    friend bool operator==(const UsagePolicy&, const UsagePolicy&) = default;
 };
 
 /// A process whose NICs are asked for.
@@ -116,7 +115,6 @@ struct NicUsageResult {
     std::unordered_map<TaskId, std::vector<std::string>> processes;
     /// Those of them that are in another network namespace: their sockets and NICs are not ours to see.
     std::unordered_set<TaskId> elsewhere;
-    bool is_truncated = false; ///< there were more sockets or descriptors than are looked at
     /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
     /// it.
     std::optional<Error> fault;
@@ -138,13 +136,9 @@ class NicUsage {
     };
     /// `root` must outlive it.
     explicit NicUsage(const host::Root& root);
-    NicUsage(NicUsage&&) noexcept;
-    NicUsage& operator=(NicUsage&&) noexcept;
     ~NicUsage();
 
     /// Begins anew. A search under way is abandoned. Sockets are listed only if some process needs them.
-    /// Where the same policies are asked for, and all of them sampled, an answer of the last five seconds
-    /// stands: for a list of all sockets the kernel does not let go of its CPU.
     void begin(Request request);
     /// Works until `out_of_time` says so. True: the result is there.
     [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
@@ -153,18 +147,14 @@ class NicUsage {
 
   private:
     struct Search;
-    [[nodiscard]] bool stands(const Request& request) const;
-    [[nodiscard]] std::vector<UsageProcess> choose(const Request& request);
+    [[nodiscard]] static std::vector<UsageProcess> choose(const Request& request);
     void count();
     const host::Root* root_;
     std::unique_ptr<Search> search_;
     NicUsageResult result_;
     /// How NICs served each process lately: before this search, and as far as it has come.
     std::unordered_map<TaskId, NicShares> known_, noted_;
-    std::vector<UsagePolicy> asked_; ///< last
-    std::optional<std::chrono::seconds> asked_at_;
     std::chrono::seconds now_{};
-    std::size_t sample_from_ = 0; ///< place in the request at which the next sample begins
 };
 
 } // namespace affinityd::accounting

@@ -6,7 +6,6 @@
 #include "host/root.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -85,17 +84,8 @@ void PassiveCost::recall(const Records& records) {
         detail.remove_suffix(1);
         const auto text_hash = parse_number<std::uint64_t>(detail);
         if (!text_hash) continue;
-        PastCost part{record.time, *text_hash, static_cast<double>(record.bytes), record.cpu_seconds,
-                      record.model};
-        const auto list = past_.find(record.policies);
-        // A period is kept as one record for each of its interfaces.
-        if (list == past_.end() || std::tie(list->second.back().ended_at, list->second.back().text_hash) !=
-                                       std::tie(part.ended_at, part.text_hash)) {
-            remember(record.policies, std::move(part));
-            continue;
-        }
-        list->second.back().bytes += part.bytes;
-        list->second.back().cpu_seconds += part.cpu_seconds;
+        remember(record.policies, {record.time, *text_hash, static_cast<double>(record.bytes),
+                                   record.cpu_seconds, record.model});
     }
 }
 
@@ -168,22 +158,20 @@ void PassiveCost::close(const Period& period) {
     const auto& subject = period.subject;
     const std::string model(to_string(subject.model));
     remember(subject.policy, {now_, subject.text_hash, bytes, period.cpu_seconds(), model});
-    for (const auto& [nic, counter] : period.nics) {
-        if (counter.grown <= 0) continue;
-        state::MeasurementRecord record;
-        record.time = now_;
-        record.kind = "passive";
-        record.outcome = "done";
-        record.path = nic;
-        record.model = model;
-        record.policies = subject.policy;
-        record.seconds = period.until - period.since;
-        record.bytes = static_cast<std::uint64_t>(counter.grown);
-        record.bits_per_second = record.seconds > 0 ? counter.grown * 8 / record.seconds : 0;
-        record.cpu_seconds = period.cpu_seconds() * counter.grown / bytes;
-        record.detail = fmt::format("{}{}}}", detail_head, subject.text_hash);
-        closed_.push_back(std::move(record));
-    }
+    state::MeasurementRecord record;
+    record.time = now_;
+    record.kind = "passive";
+    record.outcome = "done";
+    for (const auto& [nic, counter] : period.nics)
+        if (counter.grown > 0) record.path += (record.path.empty() ? "" : ",") + nic;
+    record.model = model;
+    record.policies = subject.policy;
+    record.seconds = period.until - period.since;
+    record.bytes = static_cast<std::uint64_t>(bytes);
+    record.bits_per_second = record.seconds > 0 ? bytes * 8 / record.seconds : 0;
+    record.cpu_seconds = period.cpu_seconds();
+    record.detail = fmt::format("{}{}}}", detail_head, subject.text_hash);
+    closed_.push_back(std::move(record));
 }
 
 CostReport PassiveCost::report() const {

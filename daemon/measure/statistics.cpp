@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -21,26 +21,6 @@ constexpr double least_change = 0.05;
 /// All are above zero and finite.
 bool all_positive(std::span<const double> samples) {
     return std::ranges::all_of(samples, [](double sample) { return sample > 0 && std::isfinite(sample); });
-}
-
-double student_density(double t, double degrees) {
-    const double scale = std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) -
-                         0.5 * std::log(degrees * std::numbers::pi);
-    return std::exp(scale - (degrees + 1) / 2 * std::log1p(t * t / degrees));
-}
-
-/// P(T > t) for t >= 0 and two degrees or more, by Simpson's rule in u = t/(1+t), which maps the long tail to
-/// a short interval.
-double student_tail(double t, double degrees) {
-    constexpr int steps = 400;
-    const double from = t / (1 + t), width = (1 - from) / steps;
-    double area = 0;
-    for (int i = 0; i < steps; ++i) { // the last one is 0
-        const double u = from + width * i;
-        const double weight = i == 0 ? 1 : (i % 2 == 1 ? 4 : 2);
-        area += weight * student_density(u / (1 - u), degrees) / ((1 - u) * (1 - u));
-    }
-    return area * width / 3;
 }
 
 double mean_of(std::span<const double> samples) {
@@ -116,16 +96,8 @@ std::optional<double> median(std::span<const double> samples) {
 }
 
 double student_quantile(double tail, unsigned degrees) {
-    constexpr int most_steps = 200;
-    constexpr double precision = 1e-9;
-    if (degrees <= 1) return 1 / std::tan(std::numbers::pi * tail); // Cauchy
-    double t = 0; // Newton's method: the tail is convex, so that it comes from below and never leaps beyond
-    for (int i = 0; i < most_steps; ++i) {
-        const double step = (student_tail(t, degrees) - tail) / student_density(t, degrees);
-        t += step;
-        if (step <= precision * t) break;
-    }
-    return t;
+    const boost::math::students_t distribution(std::max(1U, degrees));
+    return boost::math::quantile(boost::math::complement(distribution, tail));
 }
 
 Comparison compare(std::span<const double> base, std::span<const double> changed, unsigned comparisons) {

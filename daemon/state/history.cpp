@@ -36,7 +36,7 @@ CREATE INDEX measurement_time ON measurement(time);
 )";
 /// Also for files of earlier versions, which read it without.
 constexpr const char* index = "CREATE INDEX IF NOT EXISTS measurement_kind ON measurement(kind, id);";
-constexpr std::array log_endings{"-journal", "-wal", "-shm"}; ///< of files that SQLite has beside it
+constexpr std::array endings{"", "-journal", "-wal", "-shm"}; ///< of the file and those beside it
 constexpr const char* odd_file = "not a regular file";
 constexpr const char* figures = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
                                 "bits_per_second, cpu_seconds, ghz_per_gbps";
@@ -95,12 +95,6 @@ std::string fault_of(sqlite3* database) {
     const auto version = ask(database, "PRAGMA user_version");
     if (version != schema_version)
         return fmt::format("schema version {}, this program knows {}", version.value_or(-1), schema_version);
-    // In the place of the table a view may be endless, and a trigger may do anything with each record.
-    if (ask(database, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')") != 0 ||
-        ask(database,
-            "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='measurement' AND rootpage>0") !=
-            1)
-        return "it has views or triggers, or no table of measurements";
     Statement check(database, "PRAGMA integrity_check(1)");
     if (check.step() != SQLITE_ROW) return sqlite3_errmsg(database);
     const auto verdict = check.text(0);
@@ -134,42 +128,30 @@ bool prepare(sqlite3* database) {
     return run(database, "PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL") && run(database, index);
 }
 
-Result<std::string> move_away(const std::string& path, std::int64_t now) {
+/// Moves the file and those that SQLite has beside it out of the way. Returns where the file is now.
+Result<std::string> set_aside(const std::string& path, std::int64_t now) {
     std::string target = fmt::format("{}.corrupt-{}", path, now);
     std::error_code code;
     for (int i = 1; std::filesystem::exists(target, code) && i < 1000; ++i)
         target = fmt::format("{}.corrupt-{}.{}", path, now, i);
-    if (std::rename(path.c_str(), target.c_str()) != 0)
-        return fail("cannot set the damaged file aside", path, errno);
+    for (const auto* ending : endings)
+        if (std::rename((path + ending).c_str(), (target + ending).c_str()) != 0 && errno != ENOENT)
+            return fail("cannot set the damaged file aside", path + ending, errno);
     return target;
 }
 
-Result<std::string> set_aside(const std::string& path, std::int64_t now) {
-    auto target = move_away(path, now);
-    if (!target) return target;
-    // The journal of the old file would be played into the new one.
-    std::error_code code;
-    for (const auto* ending : log_endings)
-        std::filesystem::remove(path + ending, code);
-    return target;
-}
-
-/// A pipe would hold up who opens it, and a link leads elsewhere.
+/// A pipe would hold up its reader, and a link leads elsewhere.
 bool is_odd(const std::string& path) {
-    struct stat status {};
-    return ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+    return std::ranges::any_of(endings, [&](const char* ending) {
+        struct stat status {};
+        return ::lstat((path + ending).c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+    });
 }
 
-/// Also of the files beside it, without which the history itself may be whole. "": nothing is odd.
-Result<std::string> set_odd_aside(const std::string& path, std::int64_t now) {
-    std::string aside;
-    for (const auto* ending : log_endings) {
-        if (!is_odd(path + ending)) continue;
-        auto target = move_away(path + ending, now);
-        if (!target) return target;
-        aside = std::move(*target);
-    }
-    return is_odd(path) ? set_aside(path, now) : aside;
+/// Not the file's fault.
+bool may_pass(int code) {
+    return code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_IOERR || code == SQLITE_CANTOPEN ||
+           code == SQLITE_NOMEM;
 }
 
 /// For file: URIs, https://www.sqlite.org/uri.html.
@@ -220,38 +202,31 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
     if (auto done = host::make_directories(directory, 0755); !done) return std::unexpected(done.error());
     const std::string path = directory + "/history.db";
     constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    auto odd = set_odd_aside(path, now);
-    if (!odd) return std::unexpected(odd.error());
-    auto database = open_file(path, flags);
-    if (!database) return std::unexpected(database.error());
-    std::string aside = std::move(*odd), why = aside.empty() ? "" : odd_file;
-    if (const std::string fault = fault_of(database->get()); !fault.empty()) {
-        const int code = sqlite3_errcode(database->get());
-        if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_IOERR || code == SQLITE_CANTOPEN ||
-            code == SQLITE_NOMEM)
-            return fail(fault, path); // not the file's fault
+    Result<Database> database;
+    std::string aside, why = is_odd(path) ? odd_file : "";
+    if (why.empty()) {
+        database = open_file(path, flags);
+        if (!database) return std::unexpected(database.error());
+        why = fault_of(database->get());
+        if (!why.empty() && may_pass(sqlite3_errcode(database->get()))) return fail(why, path);
+    }
+    if (!why.empty()) {
         database->reset();
         auto target = set_aside(path, now);
         if (!target) return std::unexpected(target.error());
-        aside = *target;
-        why = fault;
+        aside = std::move(*target);
         database = open_file(path, flags);
-    }
-    const auto note = aside.empty() ? "" : fmt::format(" (a file that could not be used is at {})", aside);
-    if (!database) {
-        database.error().message += note;
-        return std::unexpected(database.error());
+        if (!database) return std::unexpected(database.error());
     }
     if (!prepare(database->get()))
-        return std::unexpected(error_of(database->get(), ("cannot create the table" + note).c_str()));
+        return std::unexpected(error_of(database->get(), "cannot create the table"));
     return Opened{History(std::move(*database), bounds), aside, why};
 }
 
 Result<std::optional<History>> History::open_to_read(const std::string& directory) {
     const std::string path = directory + "/history.db";
     std::error_code code;
-    for (const auto* ending : {"", "-journal", "-wal", "-shm"})
-        if (is_odd(path + ending)) return fail(odd_file, path + ending);
+    if (is_odd(path)) return fail(odd_file, path);
     if (!std::filesystem::exists(path, code)) return std::nullopt;
     // Without the right to write here a log cannot be shared; where no daemon has one open, the file alone is
     // all there is.
@@ -304,29 +279,22 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
     return std::unexpected(*fault);
 }
 
+/// One part in 16 at a time, and never the record just written: a clock that jumped ahead for one record must
+/// not empty the history.
 Result<void> History::trim(std::int64_t now) {
     auto* database = database_.get();
-    // A clock that jumped ahead for one record must not empty the history: at most one part in 16 goes at a
-    // time, and never the record just written.
-    const auto total = ask(database, "SELECT count(*) FROM measurement").value_or(0);
-    if (!run(database,
-             fmt::format(
-                 "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement WHERE time < {} AND id < "
-                 "(SELECT max(id) FROM measurement) ORDER BY id LIMIT {})",
-                 now - bounds_.age_seconds, std::max<std::int64_t>(1, total / 16))))
-        return std::unexpected(error_of(database, "cannot drop old records"));
     const auto page = ask(database, "PRAGMA page_size").value_or(4096);
     for (int round = 0; round < 64; ++round) {
-        const auto used = ask(database, "PRAGMA page_count").value_or(0) -
-                          ask(database, "PRAGMA freelist_count").value_or(0);
-        if (used * page <= bounds_.bytes) return {};
+        const auto used = page * (ask(database, "PRAGMA page_count").value_or(0) -
+                                  ask(database, "PRAGMA freelist_count").value_or(0));
+        const bool is_full = used > bounds_.bytes;
         const auto count = ask(database, "SELECT count(*) FROM measurement").value_or(0);
-        if (count <= 1) return {};
-        const auto drop = std::max<std::int64_t>(1, count / 16);
+        if (count <= 1 || (!is_full && round > 0)) return {};
+        const auto old = is_full ? "true" : fmt::format("time < {}", now - bounds_.age_seconds);
         if (!run(database,
-                 fmt::format(
-                     "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY id LIMIT {})",
-                     drop)))
+                 fmt::format("DELETE FROM measurement WHERE id IN (SELECT id FROM measurement WHERE "
+                             "{} AND id < (SELECT max(id) FROM measurement) ORDER BY id LIMIT {})",
+                             old, std::max<std::int64_t>(1, count / 16))))
             return std::unexpected(error_of(database, "cannot drop old records"));
     }
     return {};
