@@ -389,8 +389,7 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     overview.problems = problems();
     overview.crowding = balancer_.crowding();
     overview.units = units_.status();
-    for (const auto& writer : writers_.list())
-        overview.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
+    overview.other_writers = writers_.list();
     overview.floods = tasks_.events().floods(EventQueue::Clock::now());
     for (auto& flood : overview.floods)
         flood.user = tasks_.sources().user(flood.uid);

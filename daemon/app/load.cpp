@@ -7,7 +7,6 @@
 #include "host/signals.hpp"
 #include "planner/check.hpp"
 #include "policy/reader.hpp"
-#include "policy/set_check.hpp"
 #include "topology/reader.hpp"
 
 #include <algorithm>
@@ -236,25 +235,20 @@ class Loader {
 
   private:
     [[nodiscard]] Result<void> read_all();
-    void read(const std::string& path);
-    void exclude_faulty();
-    void exclude(const Diagnostic& fault);
-    [[nodiscard]] Result<std::optional<std::string>> last_good(const std::string& name) const;
-    void take_last_good(const std::string& file, FileFault& into);
     [[nodiscard]] std::vector<Diagnostic> check();
-    void finish(std::vector<Diagnostic> remarks);
+    [[nodiscard]] std::vector<Diagnostic> next_faults(const std::vector<Diagnostic>& found) const;
+    void replace(const Diagnostic& fault);
+    [[nodiscard]] Result<std::optional<std::string>> last_good(const std::string& name) const;
+    void finish(const std::vector<Diagnostic>& remarks);
 
     const host::Root& root_;
     Task task_;
     std::vector<policy::Document> documents_;
     policy::PolicySet set_;                   ///< what is in force, or was to be
-    std::vector<policy::Policy> last_good_;   ///< that come into the set
     std::set<std::string> unchanged_;         ///< paths of files that are like their copies
     std::set<std::string> excluded_;          ///< paths of files that do not count
-    std::set<std::string> untrusted_;         ///< of these, paths of files that others can change
+    std::set<std::string> untrusted_;         ///< paths of files that others can change
     std::map<std::string, FileFault> faults_; ///< by the policy's name
-    std::vector<Diagnostic> errors_;          ///< to be dealt with, in order
-    std::vector<Diagnostic> remarks_;         ///< of reading
     Loaded loaded_;
 };
 
@@ -264,16 +258,18 @@ Loaded Loader::load() {
         loaded_.refused = read.error().to_string();
         return std::move(loaded_);
     }
-    std::vector<Diagnostic> remarks;
-    do {
-        exclude_faulty();
-        remarks = check();
-    } while (!errors_.empty());
-    finish(std::move(remarks));
+    auto found = check();
+    for (auto faults = next_faults(found); !faults.empty(); faults = next_faults(found)) {
+        for (const auto& fault : faults)
+            replace(fault);
+        found = check();
+    }
+    finish(found);
     return std::move(loaded_);
 }
 
-/// In a folder that is not to be trusted, nothing is even opened. Each has a line of its own.
+/// In a folder that is not to be trusted, nothing is even opened. Each has a line of its own. A file that was
+/// removed since it was listed is passed over: the next pass finds other stamps.
 Result<void> Loader::read_all() {
     std::string refused;
     for (const auto& folder : task_.folders)
@@ -282,50 +278,73 @@ Result<void> Loader::read_all() {
     if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
     const auto paths = policy::list_folders(task_.folders);
     if (!paths) return std::unexpected(paths.error());
-    for (const auto& path : *paths)
-        read(path);
-    policy::PolicyReading reading(documents_);
-    while (!reading.step()) {
+    for (const auto& path : *paths) {
+        auto document = policy::read_document(path);
+        auto checked = task_.is_trusting ? Result<void>() : host::check_ownership(path);
+        if (!document || (!checked && policy::is_removed(path))) continue;
+        if (!checked) {
+            if (checked.error().subject == path) checked.error().subject.clear();
+            document = policy::Document{path, {}, checked.error().to_string()};
+            untrusted_.insert(path);
+        }
+        if (last_good(std::string(policy::policy_name(path))) == document->text) unchanged_.insert(path);
+        documents_.push_back(std::move(*document));
     }
-    auto result = reading.take();
-    set_ = std::move(result.set);
-    policy::add_source_lines(result.diagnostics, documents_);
-    policy::sort_by_place(result.diagnostics);
-    for (auto& found : result.diagnostics)
-        (is_error(found) ? errors_ : remarks_).push_back(std::move(found));
     return {};
 }
 
-/// One that was removed since it was listed is passed over: the next pass finds other stamps.
-void Loader::read(const std::string& path) {
-    auto document = policy::read_document(path);
-    auto checked = task_.is_trusting ? Result<void>() : host::check_ownership(path);
-    if (!document || (!checked && policy::is_removed(path))) return;
-    if (!checked) {
-        if (checked.error().subject == path) checked.error().subject.clear();
-        document = policy::Document{path, {}, checked.error().to_string()};
-        untrusted_.insert(path);
+/// Reads the documents as they are now. Returns all that is to be said of them.
+std::vector<Diagnostic> Loader::check() {
+    auto read = policy::read_policies(documents_);
+    set_ = std::move(read.set);
+    auto found = std::move(read.diagnostics);
+    const auto is_excluded = [&](const Diagnostic& one) { return excluded_.contains(one.at.file); };
+    std::erase_if(found, is_excluded);
+    if (std::ranges::none_of(found, is_error)) {
+        Names newcomers;
+        for (const auto& policy : set_.policies)
+            if (!unchanged_.contains(policy.at.file)) newcomers.insert(policy.name);
+        auto here = planner::check_on_machine(set_, task_.machine, {.newcomers = std::move(newcomers)});
+        std::ranges::move(here, std::back_inserter(found));
+        policy::add_source_lines(found, documents_);
+        policy::sort_by_place(found);
     }
-    const std::string name(policy::policy_name(path));
-    if (last_good(name) == document->text) unchanged_.insert(path);
-    documents_.push_back(std::move(*document));
+    return found;
 }
 
-void Loader::exclude_faulty() {
-    for (const auto& fault : std::exchange(errors_, {}))
-        exclude(fault);
-    std::erase_if(set_.policies, [&](const auto& policy) { return excluded_.contains(policy.at.file); });
-    std::ranges::move(std::exchange(last_good_, {}), std::back_inserter(set_.policies));
-    std::ranges::sort(set_.policies, policy::comes_before);
+/// The files that are to be replaced now: those that cannot be read, else the last policy of those that are
+/// at fault side by side, since the others may be at fault no more.
+std::vector<Diagnostic> Loader::next_faults(const std::vector<Diagnostic>& found) const {
+    std::vector<Diagnostic> errors;
+    std::ranges::copy_if(found, std::back_inserter(errors), is_error);
+    const auto is_in_set = [&](const Diagnostic& error) {
+        return std::ranges::count(set_.policies, error.at.file,
+                                  [](const auto& policy) { return policy.at.file; }) > 0;
+    };
+    const auto last = std::ranges::find_if(set_.policies | std::views::reverse, [&](const auto& policy) {
+        return std::ranges::count(errors, policy.at.file, [](const auto& error) { return error.at.file; }) >
+               0;
+    });
+    if (!std::ranges::all_of(errors, is_in_set))
+        std::erase_if(errors, is_in_set);
+    else if (last != std::ranges::rend(set_.policies))
+        std::erase_if(errors, [&](const auto& error) { return error.at.file != last->at.file; });
+    return errors;
 }
 
-/// The first fault of a file decides; `affinityctl check` tells the others.
-void Loader::exclude(const Diagnostic& fault) {
-    if (!excluded_.insert(fault.at.file).second) return;
+/// In the place of a file with errors comes its last good text, and in the place of that, if it has errors,
+/// an empty one, which masks others of its name. The first fault of a file decides; `affinityctl check` tells
+/// the others.
+void Loader::replace(const Diagnostic& fault) {
+    const bool is_new = excluded_.insert(fault.at.file).second;
+    const auto document = std::ranges::find(documents_, fault.at.file, &policy::Document::path);
+    if (!is_new || document == documents_.end()) return;
     const std::string name(policy::policy_name(fault.at.file));
     const auto [at, is_first] = faults_.try_emplace(name);
     auto& entry = at->second;
-    if (!is_first) { // its last good version does not do either
+    document->text.clear();
+    document->fault.clear();
+    if (!is_first) {
         entry.note = "so has its last good version, " + place_of(fault.at) + ": " + fault.message;
         entry.in_force.clear();
         return;
@@ -337,7 +356,14 @@ void Loader::exclude(const Diagnostic& fault) {
     entry.mend = untrusted_.contains(fault.at.file)
                      ? fmt::format("chown root {0}; chmod go-w {0}; affinityctl reload", fault.at.file)
                      : "affinityctl check " + fault.at.file;
-    take_last_good(fault.at.file, entry);
+    auto text = last_good(name);
+    if (!text) entry.note = "its last good version cannot be used: " + text.error().to_string();
+    if (!text || !*text) return;
+    loaded_.good.emplace(name, **text);
+    if (unchanged_.contains(fault.at.file)) return;
+    entry.in_force = copy_of(task_.copies, name);
+    unchanged_.insert(entry.in_force);
+    *document = policy::Document{entry.in_force, std::move(**text)};
 }
 
 /// In force since this daemon reads, else before it; a link in the folder is none of ours. No value: there is
@@ -353,50 +379,7 @@ Result<std::optional<std::string>> Loader::last_good(const std::string& name) co
     return text;
 }
 
-void Loader::take_last_good(const std::string& file, FileFault& into) {
-    auto text = last_good(into.policy);
-    if (!text) into.note = "its last good version cannot be used: " + text.error().to_string();
-    if (!text || !*text) return;
-    loaded_.good.emplace(into.policy, **text);
-    if (unchanged_.contains(file)) return;
-    policy::Document copy{copy_of(task_.copies, into.policy), std::move(**text)};
-    auto read = policy::read_policies({copy});
-    if (read.set.policies.size() != 1 || !read.ok()) return;
-    into.in_force = copy.path;
-    last_good_.push_back(std::move(read.set.policies.front()));
-    unchanged_.insert(copy.path);
-    documents_.push_back(std::move(copy));
-}
-
-/// Returns remarks. One of the policies at fault side by side goes: the others may be at fault no more.
-std::vector<Diagnostic> Loader::check() {
-    std::vector<Diagnostic> found;
-    policy::check_set(set_, found);
-    policy::add_source_lines(found, documents_);
-    std::ranges::copy_if(found, std::back_inserter(errors_), is_error);
-    if (!errors_.empty()) {
-        for (const auto& policy : set_.policies | std::views::reverse)
-            if (const auto last = std::ranges::find(errors_, policy.at.file,
-                                                    [](const auto& error) { return error.at.file; });
-                last != errors_.end()) {
-                errors_ = std::vector{*last};
-                return {};
-            }
-    }
-    Names newcomers;
-    for (const auto& policy : set_.policies)
-        if (!unchanged_.contains(policy.at.file)) newcomers.insert(policy.name);
-    auto here = planner::check_on_machine(set_, task_.machine, {.newcomers = std::move(newcomers)});
-    policy::add_source_lines(here, documents_);
-    std::ranges::copy_if(here, std::back_inserter(errors_), is_error);
-    std::ranges::move(here, std::back_inserter(found));
-    return found;
-}
-
-void Loader::finish(std::vector<Diagnostic> remarks) {
-    std::ranges::move(remarks_, std::back_inserter(remarks));
-    policy::add_source_lines(remarks, documents_);
-    policy::sort_by_place(remarks);
+void Loader::finish(const std::vector<Diagnostic>& remarks) {
     for (const auto& remark : remarks)
         loaded_.warnings.push_back(policy::to_string(remark, true) + "\n");
     for (auto& [name, fault] : faults_) {

@@ -88,7 +88,7 @@ json unit_json(const UnitStatus& unit) {
             {"state", unit.state}};
 }
 
-json writer_json(const WriterStatus& writer) {
+json writer_json(const coexist::OtherWriter& writer) {
     return {{"name", writer.name},
             {"where", writer.where},
             {"note", writer.note},

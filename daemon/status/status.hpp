@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "coexist/other_writers.hpp"
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
 #include "locality/locality.hpp"
@@ -144,14 +145,6 @@ struct UnitStatus {
     std::string state; ///< "in place", or why not
 };
 
-/// Something else on this machine that sets interrupts' masks.
-struct WriterStatus {
-    std::string name;
-    std::string where;
-    std::string note;
-    bool keeps_off = false; ///< it leaves alone what is under policy
-};
-
 /// A person with so many events that some processes are looked at by passes only.
 struct FloodStatus {
     int pid = 0; ///< the process with most of them
@@ -218,7 +211,7 @@ struct Overview {
     std::vector<int> released;           ///< processes, by hand
     std::vector<ProblemStatus> problems; ///< the newest first
     std::vector<UnitStatus> units;
-    std::vector<WriterStatus> other_writers;
+    std::vector<coexist::OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
 };
