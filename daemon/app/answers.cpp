@@ -591,7 +591,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
         if (verdict.matched) value.policy = policy.name;
         value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
-    units_.explain(id, value);
+    units_.explain(scan.facts().cgroup(), value);
     steering_.explain(id, value);
     value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||
                      (!value.policy.empty() && !tasks_.match(scan));

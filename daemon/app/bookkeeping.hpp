@@ -31,6 +31,8 @@ class Bookkeeping {
     void begin_pass() { groups_.clear(); }
     /// A process under policy was placed in the present pass: reads its control group.
     void see(const KnownProcess& process);
+    /// Control groups of the processes under each policy, by its name, but for the root's.
+    [[nodiscard]] const std::map<std::string, std::set<std::string>>& groups() const { return groups_; }
 
     /// Finds out which interface serves which process, as of now. `takes_none`: it has listeners open, but
     /// takes no connections from them.

@@ -49,10 +49,10 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
       loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log), answers_(shared_),
       undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
-      units_(shared_, unit_properties, answers_),
+
       tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed(), former_slots(shared_)),
-             {units_, steering_, writers_, bookkeeping_}),
-      joins_(shared_, tasks_),
+             {steering_, writers_, bookkeeping_}),
+      units_(shared_, unit_properties, tasks_.table()), joins_(shared_, tasks_),
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),

@@ -123,8 +123,8 @@ class Daemon final : public Commands {
     PassAnswers answers_;
     Undo undo_;
     coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
-    Units units_;
     Tasks tasks_;
+    Units units_;
     Joins joins_;
     Bookkeeping bookkeeping_;
     Queues queues_;

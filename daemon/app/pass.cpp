@@ -19,7 +19,6 @@ namespace affinityd::app {
 namespace {
 
 constexpr unsigned most_told_a_minute = 30; ///< shown a minute
-constexpr const char* reloaded = "the policies were reloaded meanwhile";
 constexpr const char* reloaded_and_passed =
     "the policies were reloaded meanwhile: this is what the pass after that did";
 
@@ -33,7 +32,7 @@ class Daemon::Pass final : public Job {
         daemon_.answers_.placed().use(true);
         const bool is_over = stages_.step(out_of_time);
         daemon_.answers_.placed().use(false);
-        if (is_over) daemon_.answers_.finish(daemon_.units_.awaits_systemd());
+        if (is_over) daemon_.answers_.finish();
         return is_over;
     }
 
@@ -150,7 +149,7 @@ bool Daemon::Pass::learn_usage(const OutOfTime& out_of_time) {
 void Daemon::Pass::end_queues() {
     daemon_.undo_.end_pass();
     daemon_.tasks_.memory().take_moved();
-    daemon_.units_.begin_pass();
+    daemon_.units_.begin_pass(daemon_.bookkeeping_.groups());
     daemon_.bookkeeping_.begin_costs();
 }
 
@@ -184,35 +183,20 @@ void Daemon::begin_pass(bool machine_changed) {
 }
 
 void PassAnswers::begin() {
-    if (!late_.empty())
-        answer(std::exchange(late_, {}), "systemd has not answered for all units: see affinityctl status");
     placed_.begin_pass();
     std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(joined_));
 }
 
-void PassAnswers::finish(bool awaits_systemd) {
+void PassAnswers::finish() {
     tell_news();
-    if (awaits_systemd)
-        std::ranges::move(std::exchange(joined_, {}), std::back_inserter(late_));
-    else
-        answer(std::exchange(joined_, {}), {});
-}
-
-void PassAnswers::unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result,
-                                bool is_last) {
-    if (!policy.empty()) placed_.answered(unit, policy, result);
-    if (!late_.empty() && is_last) answer(std::exchange(late_, {}), {});
-}
-
-void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
     status::Changes changes{.headline = {},
                             .is_dry_run = !shared_.acts(),
                             .policies = placed_.changes(),
                             .if_none = "nothing is under policy: there was nothing to place",
                             .note = {}};
-    for (auto& one : to) {
+    for (auto& one : std::exchange(joined_, {})) {
         changes.headline = one.headline;
-        changes.note = note;
+        changes.note.clear();
         for (const std::string& other :
              {one.note, std::string(shared_.acts() ? "" : "this is a dry run: nothing was changed")})
             if (!other.empty()) changes.note += (changes.note.empty() ? "" : "\n") + other;
@@ -229,12 +213,10 @@ void PassAnswers::policies_changed(const policy::PolicySet& policies) {
     std::ranges::move(std::exchange(joined_, {}), std::back_inserter(waiting_));
     for (auto& one : waiting_)
         one.note = reloaded_and_passed;
-    for (auto& one : late_)
-        one.note = reloaded;
 }
 
 void PassAnswers::give_up(const std::string& why) {
-    for (auto* list : {&waiting_, &joined_, &late_})
+    for (auto* list : {&waiting_, &joined_})
         for (auto& one : std::exchange(*list, {}))
             one.answer(fail(one.fault.empty() ? why : one.fault + "\n" + why));
 }

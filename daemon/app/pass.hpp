@@ -27,12 +27,8 @@ class PassAnswers {
     void add(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
     /// A pass begins; one is under way at a time.
     void begin();
-    /// It is over: answers those who waited when it began, or, while systemd still owes answers about units,
-    /// a little later.
-    void finish(bool awaits_systemd);
-    /// An answer of systemd has come, about a unit of this policy. `is_last`: it owes no other one.
-    void unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result,
-                       bool is_last);
+    /// It is over: answers those who waited when it began.
+    void finish();
     /// Other policies are in force: an answer that waits says so, and waits for the pass that follows.
     void policies_changed(const policy::PolicySet& policies);
     /// The daemon ends: all are told, and no pass is counted any more.
@@ -41,14 +37,12 @@ class PassAnswers {
     [[nodiscard]] Placed& placed() { return placed_; }
 
   private:
-    void answer(std::vector<Waiting> to, const std::string& note);
     void tell_news();
 
     Shared& shared_;
     Placed placed_;
     std::vector<Waiting> waiting_; ///< for the next pass
     std::vector<Waiting> joined_;  ///< for the one under way
-    std::vector<Waiting> late_;    ///< whose pass is over but for systemd
 };
 
 } // namespace affinityd::app

@@ -2,7 +2,6 @@
 #include "app/place_thread.hpp"
 
 #include "app/log.hpp"
-#include "app/units.hpp"
 #include "base/text.hpp"
 #include "host/file.hpp"
 
@@ -77,25 +76,6 @@ void Placed::found_in_place(const machine::Subject& subject, std::string_view po
 void Placed::found_put_off(const machine::Subject& subject, std::string_view policy) {
     // An interrupt that said in this very pass that it never moves is refused, and counted as that.
     if (is_in_pass_ && (!machine::is_queue(subject) || counted_.insert(subject).second)) ++of(policy).put_off;
-}
-
-void Placed::answered(const std::string& unit, const std::string& policy, const FenceResult& result) {
-    if (result.state.empty() && !result.is_restored) return; // nothing wants it, and nothing was to be done
-    if (!counted_.insert(machine::UnitCpuset{unit}).second) return;
-    auto& counts = of(policy);
-    if (result.is_restored) {
-        ++counts.put_back.units;
-    } else if (result.is_changed) {
-        ++counts.placed.units;
-        ++fresh_[policy].placed.units; // whether it is the first time or not: it is rare
-    } else if (result.is_refused) {
-        ++counts.refused;
-        if (counts.reason.empty()) counts.reason = result.state;
-    } else if (result.state == "in place") {
-        ++counts.in_place.units;
-    } else {
-        ++counts.put_off;
-    }
 }
 
 void Placed::begin_pass() {

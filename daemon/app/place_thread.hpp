@@ -21,8 +21,6 @@
 
 namespace affinityd::app {
 
-struct FenceResult;
-
 /// Counts by policy what passes do, for those who wait for one, and what is placed for the first time, for
 /// the log. The four ways tell it what they did; what they do because of events counts only as news.
 class Placed {
@@ -33,8 +31,6 @@ class Placed {
     void found_in_place(const machine::Subject& subject, std::string_view policy);
     /// A subject was looked at, and is not to be asked for again now.
     void found_put_off(const machine::Subject& subject, std::string_view policy);
-    /// The answer of systemd about a unit, which may come after the pass.
-    void answered(const std::string& unit, const std::string& policy, const FenceResult& result);
 
     /// The counts are dropped.
     void begin_pass();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/tasks.hpp"
 
+#include "app/units.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
@@ -331,11 +332,9 @@ void Tasks::take_in(Turn& turn, std::size_t policy) {
     settle(process, is_new, std::exchange(turn.change.is_executed, false) || was_executed);
     current_->saw(policy);
     if (current_->awaits_claim(policy)) shared_.want_pass();
-    // The control group is a file: it is read only where a policy is about units.
-    if (current_->policy(policy).means != policy::Means::cpuset) return followers_.units.forget(process.id);
-    const auto& cgroup = scan.facts().cgroup();
-    // One that could not be read is no other one: the fence stays until the next pass.
-    if (scan.facts().is_complete()) followers_.units.observe(process.id, cgroup, policy);
+    // Its unit may be a new one, which a pass finds.
+    if (is_new && current_->policy(policy).means == policy::Means::cpuset)
+        shared_.work.want(Work::Urgency::later);
 }
 
 /// True: they were read, or cannot be.
@@ -615,10 +614,7 @@ void Tasks::use_policies_of(const World& before) {
     // A process whose policy has gone is looked at once more, as one that no policy wants.
     std::erase_if(table_.processes(), [&](const auto& entry) {
         const bool is_gone = entry.second.policy == now.size();
-        if (is_gone) {
-            memory_.forget(entry.second.id);
-            followers_.units.forget(entry.second.id);
-        }
+        if (is_gone) memory_.forget(entry.second.id);
         return is_gone;
     });
     unfinished_.clear(); // the pass that follows sees these processes anyway
@@ -631,7 +627,6 @@ void Tasks::drop(int pid) {
     const auto* known = table_.find(pid);
     if (known == nullptr) return;
     memory_.forget(known->id);
-    followers_.units.forget(known->id);
     auto& assignments = placer_.assignments();
     assignments.leave(known->id);
     for (const auto& thread : known->threads)

@@ -7,7 +7,6 @@
 #include "app/steering.hpp"
 #include "app/task_events.hpp"
 #include "app/task_table.hpp"
-#include "app/units.hpp"
 #include "app/work.hpp"
 #include "coexist/other_writers.hpp"
 #include "inventory/descriptors.hpp"
@@ -86,7 +85,6 @@ class Tasks {
   public:
     /// Those who see the processes as they are looked at.
     struct Followers {
-        Units& units;
         Steering& steering;
         coexist::OtherWriters& writers;
         Bookkeeping& bookkeeping;

@@ -72,37 +72,21 @@ Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& g
     return pids;
 }
 
-void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
-    if (!shared_.acts() || is_stopping_) return;
-    const auto& asked = shared_.current->policy(policy);
-    if (asked.means != policy::Means::cpuset) {
-        if (const auto known = members_.find(process.tid); known != members_.end()) members_.erase(known);
-        return;
-    }
-    auto place = find_unit(cgroup).value_or(std::pair<std::string, std::string>{});
-    const auto unit = units_.find(place.first);
-    if (!place.first.empty() && (unit == units_.end() || unit->second.policies.empty())) {
-        units_[place.first].policies.insert(asked.name);
-        shared_.want_pass();
-    }
-    members_.insert_or_assign(process.tid,
-                              Member{process, std::move(place.first), std::move(place.second), asked.name});
-}
-
-void Units::forget(const TaskId& process) {
-    const auto known = members_.find(process.tid);
-    if (known != members_.end() && known->second.process == process) members_.erase(known);
-}
-
-void Units::begin_pass() {
+void Units::begin_pass(const std::map<std::string, std::set<std::string>>& groups) {
     if (!shared_.acts() || is_stopping_) return;
     for (auto& [name, unit] : units_)
         unit.policies.clear();
-    for (const auto& [pid, member] : members_) {
-        if (member.unit.empty()) continue;
-        auto& unit = units_[member.unit];
-        unit.folder = member.folder;
-        unit.policies.insert(member.policy);
+    without_unit_.clear();
+    for (const auto& [policy, its_groups] : groups) {
+        if (find_cpuset_policy(shared_.current, policy) == nullptr) continue;
+        for (const auto& group : its_groups)
+            if (auto place = find_unit(group)) {
+                auto& unit = units_[place->first];
+                unit.folder = std::move(place->second);
+                unit.policies.insert(policy);
+            } else {
+                without_unit_.emplace(policy, group);
+            }
     }
     for (const auto& entry : shared_.journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
@@ -136,7 +120,7 @@ void Units::look(const std::string& name, Unit& unit) {
     unit.obstacle.clear();
     if (is_wanted(unit)) {
         unit.policy = *unit.policies.begin();
-        unit.obstacle = obstacle_of(name, unit);
+        unit.obstacle = obstacle_of(unit);
         ask(name);
     } else if (has_record && !shared_.current->keeps_after_removal(unit.policy)) {
         ask(name);
@@ -146,8 +130,8 @@ void Units::look(const std::string& name, Unit& unit) {
     }
 }
 
-/// Why the unit can have no fence; "": it can have one of `unit.cpus`.
-std::string Units::obstacle_of(const std::string& name, Unit& unit) const {
+/// Why the unit can have no fence; "": it can have one, of `unit.cpus`.
+std::string Units::obstacle_of(Unit& unit) const {
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     if (unit.policies.size() > 1) return "claimed by another policy too";
     if (!shared_.root.sys().exists("fs/cgroup/cgroup.controllers"))
@@ -157,8 +141,8 @@ std::string Units::obstacle_of(const std::string& name, Unit& unit) const {
     const auto pids = processes_below(shared_.root.sys(), unit.folder);
     if (!pids) return "its processes cannot be read";
     const auto foreign = std::ranges::find_if(*pids, [&](int pid) {
-        const auto member = members_.find(pid);
-        return member == members_.end() || member->second.unit != name;
+        const auto* known = tasks_.find(pid);
+        return known == nullptr || shared_.current->policy(known->policy).name != unit.policy;
     });
     const int pid = foreign == pids->end() ? 0 : *foreign;
     // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
@@ -183,7 +167,7 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
             shared_.log.warn(machine::to_string(machine::Subject(subject)) +
                                  " could not be put back: systemd does not answer",
                              "unit not put back");
-        return finish(name, {.state = no_answer, .is_refused = true});
+        return finish(name, no_answer);
     }
     const bool is_ours =
         record && planner::is_still_ours(*record, *present, shared_.current.placements().online);
@@ -191,17 +175,17 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
         if (is_ours) return restore(name, record->original.cpus());
         // Another program has changed the unit since.
         if (record) shared_.report(shared_.executor.part(subject, state::Standing::back));
-        return finish(name, {.state = unit.obstacle});
+        return finish(name, unit.obstacle);
     }
     if (*present == unit.cpus) {
         if (record) shared_.report(shared_.executor.confirm(subject, *record, *present));
-        return finish(name, {.state = in_place});
+        return finish(name, in_place);
     }
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     const bool is_enforced = policy != nullptr && policy->policy->drift == policy::Drift::enforce;
     const bool is_confirmed = unit.state != no_answer;
     if (record && !is_ours && is_confirmed && !is_enforced)
-        return finish(name, {.state = "another program has changed it"});
+        return finish(name, "another program has changed it");
     set(name, *present, record);
 }
 
@@ -217,20 +201,23 @@ void Units::set(const std::string& name, const CpuSet& present, const planner::U
     const auto written = shared_.executor.remember(action, original, present);
     if (!written) {
         shared_.log.error(written.error().to_string() + ": nothing is changed until it can be written");
-        return finish(name, {.state = "the undo journal cannot be written"});
+        return finish(name, "the undo journal cannot be written");
     }
     properties_.write(name, unit.cpus, [this, name, action, before, record = *written](int code) {
         if (enforcer::is_without_answer(code)) // it may be set: the record stays
-            return finish(name, {.state = no_answer, .is_refused = true});
+            return finish(name, no_answer);
         if (code != 0) {
             shared_.report(shared_.executor.take_back(action.subject, before));
             shared_.log.warn(fmt::format("{} could not be set to {}: {}", machine::to_string(action.subject),
                                          action.to.to_string(), refusal(code)),
                              "unit refused");
-            return finish(name, {.state = refusal(code), .is_refused = true});
+            return finish(name, refusal(code));
         }
         shared_.report(shared_.executor.confirm(action.subject, *record, action.to));
-        finish(name, {.state = in_place, .is_changed = true});
+        shared_.log.info(fmt::format("policy {}: {} was set to {}", action.policy,
+                                     machine::to_string(action.subject), action.to.to_string()),
+                         "units", {.message_id = placed_message, .policy = action.policy});
+        finish(name, in_place, true);
     });
 }
 
@@ -241,25 +228,23 @@ void Units::restore(const std::string& name, const CpuSet& original) {
         if (code == 0 || is_gone) {
             const auto standing = is_gone ? state::Standing::gone : state::Standing::back;
             shared_.report(shared_.executor.part(subject, standing));
-            return finish(
-                name, {.state = units_.at(name).obstacle, .is_changed = !is_gone, .is_restored = !is_gone});
+            return finish(name, units_.at(name).obstacle, !is_gone);
         }
         shared_.log.warn(fmt::format("{} could not be put back to \"{}\": {}",
                                      machine::to_string(machine::Subject(subject)), original.to_list(),
                                      refusal(code)),
                          "unit not put back");
-        finish(name, {.state = refusal(code), .is_refused = true});
+        finish(name, refusal(code));
     });
 }
 
-void Units::finish(const std::string& name, const FenceResult& result) {
+void Units::finish(const std::string& name, std::string state, bool is_changed) {
     auto& unit = units_.at(name);
     unit.is_called = false;
-    unit.state = result.state;
-    if (is_stopping_ && result.state == in_place && !shared_.current->keeps_on_stop(unit.policy))
+    unit.state = std::move(state);
+    if (is_stopping_ && unit.state == in_place && !shared_.current->keeps_on_stop(unit.policy))
         return ask(name); // it was set meanwhile
-    if (!is_stopping_ && result.is_changed) shared_.want_pass();
-    answers_.unit_answered(name, unit.policy, result, !awaits_systemd());
+    if (!is_stopping_ && is_changed) shared_.want_pass();
 }
 
 void Units::begin_stop() {
@@ -279,8 +264,9 @@ void Units::begin_stop() {
     }
 }
 
-bool Units::awaits_systemd() const {
-    return std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
+bool Units::is_busy() const {
+    return !due_.empty() ||
+           std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
 }
 
 std::vector<status::UnitStatus> Units::status() const {
@@ -297,11 +283,10 @@ std::vector<status::UnitStatus> Units::status() const {
 
 std::vector<planner::Problem> Units::problems() const {
     std::vector<planner::Problem> list;
-    for (const auto& [pid, member] : members_)
-        if (member.unit.empty())
-            list.push_back({member.policy, fmt::format("process {}", pid),
-                            "it is in no unit of the system: affinity alone is used",
-                            "start it as a service of systemd"});
+    for (const auto& [policy, group] : without_unit_)
+        list.push_back({policy, "control group " + group,
+                        "its processes are in no unit of the system: affinity alone is used",
+                        "start them as a service of systemd"});
     for (const auto& [name, unit] : units_)
         if (is_wanted(unit) && !unit.state.empty() && unit.state != in_place)
             list.push_back({*unit.policies.begin(), name, unit.state + ": affinity alone is used",
@@ -309,11 +294,10 @@ std::vector<planner::Problem> Units::problems() const {
     return list;
 }
 
-void Units::explain(const TaskId& process, status::ProcessExplanation& into) const {
-    const auto member = members_.find(process.tid);
-    if (member == members_.end() || member->second.process != process) return;
-    const auto unit = units_.find(member->second.unit);
-    if (unit == units_.end()) return;
+void Units::explain(std::string_view cgroup, status::ProcessExplanation& into) const {
+    const auto place = find_unit(cgroup);
+    const auto unit = place ? units_.find(place->first) : units_.end();
+    if (unit == units_.end() || !unit->second.policies.contains(into.policy)) return;
     into.fenced_unit = unit->first;
     into.fence_state = unit->second.state.empty() ? not_yet : unit->second.state;
 }
