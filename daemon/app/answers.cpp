@@ -4,6 +4,7 @@
 #include "app/task_status.hpp"
 #include "base/text.hpp"
 #include "host/self.hpp"
+#include "inventory/command_lines.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/balance.hpp"

@@ -49,7 +49,6 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
       loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log), answers_(shared_),
       undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
-
       tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed(), former_slots(shared_)),
              {steering_, writers_, bookkeeping_}),
       units_(shared_, unit_properties, tasks_.table()), joins_(shared_, tasks_),
