@@ -220,12 +220,9 @@ void Daemon::release(const std::string& what, uid_t user, Answer answer, Until u
     const bool is_policy = shared_.current.placements().find(what) != nullptr;
     if (!what.empty() && !is_policy && process == nullptr)
         return answer(fail("neither a policy nor a process under policy", what));
-    if (what.empty())
-        shared_.releases.release_all();
-    else if (is_policy)
-        shared_.releases.release_policy(what);
-    else
-        shared_.releases.release_process(process->id);
+    for (const auto& policy : shared_.current->policies().policies)
+        if (what.empty() || policy.name == what) shared_.releases.release_policy(policy.name);
+    if (process != nullptr && !is_policy) shared_.releases.release_process(process->id);
     update_claims();
     const LogFields fields{
         .policy = is_policy ? what : "", .tid = is_policy ? 0 : pid.value_or(0), .user = user};

@@ -30,12 +30,10 @@
 
 namespace affinityd::app {
 
-/// Subjects that were told to let go until the next `apply`, or reload that was asked for. Policies,
-/// processes and "everything" are kept apart, and a process by its identity: a later one of the same number
-/// is not released.
+/// Policies and processes that were told to let go until the next `apply`, or reload that was asked for. A
+/// process is known by its identity: a later one of the same number is not released.
 class Releases {
   public:
-    void release_all() { all_ = true; }
     void release_policy(std::string name) { policies_.insert(std::move(name)); }
     void release_process(const TaskId& id) { processes_.insert(id); }
     void clear() { *this = {}; }
@@ -46,23 +44,21 @@ class Releases {
         for (const auto& name : names)
             if (policy(name)) kept.insert(name);
         policies_ = std::move(kept);
-        all_ = false;
     }
     void clear_processes() { processes_.clear(); }
     /// The process has ended.
     void forget(const TaskId& id) { processes_.erase(id); }
 
-    [[nodiscard]] bool policy(std::string_view name) const { return all_ || policies_.contains(name); }
+    [[nodiscard]] bool policy(std::string_view name) const { return policies_.contains(name); }
     [[nodiscard]] bool process(const TaskId& id) const { return processes_.contains(id); }
     [[nodiscard]] const std::unordered_set<TaskId>& processes() const { return processes_; }
     /// True if this process, which that policy wants, is to be let go.
     [[nodiscard]] bool covers(std::string_view policy_name, const TaskId& id) const {
         return !empty() && (policy(policy_name) || process(id));
     }
-    [[nodiscard]] bool empty() const { return !all_ && policies_.empty() && processes_.empty(); }
+    [[nodiscard]] bool empty() const { return policies_.empty() && processes_.empty(); }
 
   private:
-    bool all_ = false;
     Names policies_;
     std::unordered_set<TaskId> processes_;
 };

@@ -52,7 +52,6 @@ struct CommandLines::Reader {
     std::optional<Answer> answer;
     bool is_left = false;    ///< the loop waits for it no more: it ends with its answer
     Clock::time_point asked; ///< the loop's, like the next
-    bool is_told = false;
 
     void work(const host::Fd& arrived);
 };
@@ -169,14 +168,6 @@ std::vector<TaskId> CommandLines::silent(Clock::time_point now) const {
     for (const auto& reader : waiting_)
         if (now - reader->asked >= long_silence) processes.push_back(reader->process);
     std::ranges::sort(processes);
-    return processes;
-}
-
-std::vector<TaskId> CommandLines::take_silent(Clock::time_point now) {
-    std::vector<TaskId> processes;
-    for (const auto& reader : waiting_)
-        if (now - reader->asked >= long_silence && !std::exchange(reader->is_told, true))
-            processes.push_back(reader->process);
     return processes;
 }
 

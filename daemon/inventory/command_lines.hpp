@@ -45,8 +45,6 @@ class CommandLines {
     [[nodiscard]] bool take_refused() { return std::exchange(has_refused_, false); }
     /// Processes that have not answered for a second or more, ascending.
     [[nodiscard]] std::vector<TaskId> silent(Clock::time_point now = Clock::now()) const;
-    /// Those of them that have not been told here before.
-    [[nodiscard]] std::vector<TaskId> take_silent(Clock::time_point now = Clock::now());
 
   private:
     struct Reader;

@@ -97,6 +97,25 @@ std::map<std::string, const Document*> choose(const std::vector<Document>& docum
     return chosen;
 }
 
+/// Reads one document into the result.
+void read_into(std::string_view name, const Document& document, ReadResult& result) {
+    if (!document.fault.empty()) {
+        about_file(document, Severity::error, document.fault, {}, result.diagnostics);
+        result.diagnostics.back().at = {document.path, 0, 0}; // no line of it is at fault
+        return;
+    }
+    if (!is_empty_text(document.text)) {
+        if (auto policy = read_one(document, name, result.diagnostics))
+            result.set.policies.push_back(std::move(*policy));
+        return;
+    }
+    const bool masks =
+        std::ranges::any_of(result.set.overrides, [&](const Override& each) { return each.name == name; });
+    if (!masks)
+        about_file(document, Severity::note, "an empty file, and no other of its name that it could mask", {},
+                   result.diagnostics);
+}
+
 } // namespace
 
 std::string_view policy_name(std::string_view path) {
@@ -109,46 +128,11 @@ bool ReadResult::ok() const {
                                 [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
-PolicyReading::PolicyReading(std::vector<Document> documents) : documents_(std::move(documents)) {
-    for (const auto& [name, document] : choose(documents_, result_))
-        winners_.push_back({name, static_cast<std::size_t>(document - documents_.data())});
-    std::ranges::reverse(winners_);
-}
-
-void PolicyReading::read(const Winner& winner) {
-    const auto& document = documents_[winner.document];
-    if (!document.fault.empty()) {
-        about_file(document, Severity::error, document.fault, {}, result_.diagnostics);
-        result_.diagnostics.back().at = {document.path, 0, 0}; // no line of it is at fault
-        return;
-    }
-    if (!is_empty_text(document.text)) {
-        if (auto policy = read_one(document, winner.name, result_.diagnostics))
-            result_.set.policies.push_back(std::move(*policy));
-        return;
-    }
-    const bool masks = std::ranges::any_of(result_.set.overrides,
-                                           [&](const Override& each) { return each.name == winner.name; });
-    if (!masks)
-        about_file(document, Severity::note, "an empty file, and no other of its name that it could mask", {},
-                   result_.diagnostics);
-}
-
-bool PolicyReading::step() {
-    if (!winners_.empty()) {
-        read(winners_.back());
-        winners_.pop_back();
-        return false;
-    }
-    std::ranges::sort(result_.set.policies, comes_before);
-    return true;
-}
-
 ReadResult read_policies(const std::vector<Document>& documents) {
-    PolicyReading reading(documents);
-    while (!reading.step()) {
-    }
-    auto result = reading.take();
+    ReadResult result;
+    for (const auto& [name, document] : choose(documents, result))
+        read_into(name, *document, result);
+    std::ranges::sort(result.set.policies, comes_before);
     check_set(result.set, result.diagnostics);
     add_source_lines(result.diagnostics, documents);
     sort_by_place(result.diagnostics);

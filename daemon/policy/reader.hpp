@@ -35,27 +35,6 @@ struct ReadResult {
 /// Everything that can be known without a machine is checked here: planner/check.hpp adds what needs one.
 [[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
 
-/// The first half of that in steps, because a machine may have hundreds of policies: each document by itself.
-/// check_set() compares policies with each other, add_source_lines() adds source lines.
-class PolicyReading {
-  public:
-    explicit PolicyReading(std::vector<Document> documents);
-    /// Reads one more document. True: take() has the result.
-    [[nodiscard]] bool step();
-    [[nodiscard]] ReadResult take() { return std::move(result_); }
-    [[nodiscard]] const std::vector<Document>& documents() const { return documents_; }
-
-  private:
-    struct Winner {
-        std::string name;
-        std::size_t document = 0; ///< index
-    };
-    void read(const Winner& winner);
-    std::vector<Document> documents_;
-    ReadResult result_;
-    std::vector<Winner> winners_; ///< still to be read, the next one last
-};
-
 /// Fills source_line of those findings that have none, from the documents they are about: for checks that
 /// come later and know values only.
 void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents);
