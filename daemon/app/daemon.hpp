@@ -85,10 +85,14 @@ class Daemon final : public Commands {
     void apply(Answer answer, Until until) override;
 
   private:
-    class Pass;   // pass.cpp
-    struct Basis; // answers.cpp
+    class Pass;
+    struct Basis;
     using Time = std::chrono::system_clock::time_point;
 
+    [[nodiscard]] Slices pass();
+    [[nodiscard]] Slices reread_machine();
+    [[nodiscard]] bool awaits_listeners(std::chrono::steady_clock::time_point until);
+    [[nodiscard]] bool look_after_journal();
     void use(std::shared_ptr<World> world, ReloadReason reason);
     [[nodiscard]] Slices read_again(Answer answer, Until until, ReloadReason reason);
     void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason);

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,158 +17,123 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_told_a_minute = 30; ///< shown a minute
+constexpr unsigned most_told_a_minute = 30;         ///< shown a minute
+constexpr std::chrono::milliseconds list_wait{300}; ///< for the list of listeners
 constexpr const char* reloaded_and_passed =
     "the policies were reloaded meanwhile: this is what the pass after that did";
 
 } // namespace
 
-/// One pass: everything once, in this order.
+/// Counts the work of its slices for those who wait for the pass.
 class Daemon::Pass final : public Job {
   public:
-    explicit Pass(Daemon& daemon);
+    explicit Pass(Daemon& daemon) : placed_(daemon.answers_.placed()), pass_(daemon.pass()) {}
     bool step(const OutOfTime& out_of_time) override {
-        daemon_.answers_.placed().use(true);
-        const bool is_over = stages_.step(out_of_time);
-        daemon_.answers_.placed().use(false);
-        if (is_over) daemon_.answers_.finish();
+        placed_.use(true);
+        const bool is_over = pass_.step(out_of_time);
+        placed_.use(false);
         return is_over;
     }
 
   private:
-    /// A reading that is under way, on top of the world that it began with.
-    struct Reading {
-        std::shared_ptr<World> world;
-        std::uint64_t links_read;
-        machine::MachineReader reader;
-    };
-    void begin_tasks();
-    void end_queues();
-    void end();
-    [[nodiscard]] bool reread_machine(const OutOfTime& out_of_time);
-    [[nodiscard]] bool await_listeners(const OutOfTime& out_of_time);
-    [[nodiscard]] bool learn_usage(const OutOfTime& out_of_time);
-    [[nodiscard]] bool look_after_journal(const OutOfTime& out_of_time);
-
-    Daemon& daemon_;
-    Sequence stages_;
-    std::optional<Reading> reading_;
-    std::optional<std::chrono::steady_clock::time_point> listeners_until_;
+    Placed& placed_;
+    Slices pass_;
 };
 
-Daemon::Pass::Pass(Daemon& daemon) : daemon_(daemon) {
-    auto& d = daemon_;
-    const auto all_queues = [&d] { return std::make_unique<Slices>(d.queues_.round()); };
-    const bool are_queues_first = d.machine_changed_ && d.work().passes() > 0;
-    stages_.until([this](const auto& out) { return reread_machine(out); }).then([&d] {
-        d.update_claims();
-        d.shared_.current->use_steering(d.steering_.can_steer());
-    });
-    if (are_queues_first) stages_.then_do(all_queues);
-    stages_.then([this] { begin_tasks(); })
-        .until([this](const auto& out) { return await_listeners(out); })
-        .until([&d](const auto& out) { return d.tasks_.look_at_all(out); })
-        .until([&d](const auto& out) { return d.tasks_.end_pass(out); })
-        .until([&d](const auto& out) { return d.joins_.tidy(out); })
-        .then([&d] {
-            d.undo_.end_tasks();
-            d.bookkeeping_.begin_usage([&d](const auto& process) { return d.steering_.takes_none(process); });
-        })
-        .until([this](const auto& out) { return learn_usage(out); })
-        .until([&d](const auto& out) { return d.balancer_.step(out); })
-        .then([&d] { d.end_pass_of_writers(); })
-        .then_do(all_queues)
-        .then([this] { end_queues(); })
-        .then([&d] {
-            d.steering_.end_pass();
-            // One with each pass: the disk may be slow.
-            if (auto record = d.steering_.take_record()) d.bookkeeping_.keep(std::move(*record));
-        })
-        .until([&d](const auto& out) { return d.units_.step(out); })
-        .until([&d](const auto& out) { return d.bookkeeping_.step_costs(out); })
-        .until([this](const auto& out) { return look_after_journal(out); })
-        .then([this] { end(); });
+/// One pass: everything once, in this order.
+Slices Daemon::pass() {
+    const bool has_changed = std::exchange(machine_changed_, false);
+    if (has_changed)
+        for (auto reading = reread_machine(); !reading.step(a_part);)
+            co_yield pause;
+    update_claims();
+    shared_.current->use_steering(steering_.can_steer());
+    if (has_changed && work().passes() > 1)
+        for (auto round = queues_.round(); !round.step(a_part);)
+            co_yield pause;
+    shared_.executor.begin_pass();
+    undo_.begin_pass();
+    tasks_.begin_pass();
+    bookkeeping_.begin_pass();
+    writers_.begin_pass();
+    for (const auto until = std::chrono::steady_clock::now() + list_wait; awaits_listeners(until);)
+        co_yield pause;
+    while (!tasks_.look_at_all(a_part))
+        co_yield pause;
+    while (!tasks_.end_pass(a_part))
+        co_yield pause;
+    while (!joins_.tidy(a_part))
+        co_yield pause;
+    undo_.end_tasks();
+    bookkeeping_.begin_usage([this](const auto& process) { return steering_.takes_none(process); });
+    bool has_other_usage = false;
+    while (!bookkeeping_.step_usage(a_part, has_other_usage))
+        co_yield pause;
+    if (has_other_usage) shared_.want_pass(); // tasks move with the lanes that are given out anew
+    while (!balancer_.step(a_part))
+        co_yield pause;
+    end_pass_of_writers();
+    for (auto round = queues_.round(); !round.step(a_part);)
+        co_yield pause;
+    undo_.end_pass();
+    tasks_.memory().take_moved();
+    units_.begin_pass(bookkeeping_.groups());
+    bookkeeping_.begin_costs();
+    steering_.end_pass();
+    // One with each pass: the disk may be slow.
+    if (auto record = steering_.take_record()) bookkeeping_.keep(std::move(*record));
+    while (!units_.step(a_part))
+        co_yield pause;
+    while (!bookkeeping_.step_costs(a_part))
+        co_yield pause;
+    while (!look_after_journal())
+        co_yield pause;
+    tasks_.placer().keep_slots();
+    shared_.executor.end_pass();
+    shared_.log.tell_held_back();
+    last_pass_ = std::chrono::system_clock::now();
+    static_cast<void>(problems()); // new ones began now at the latest
+    answers_.finish();
 }
 
-/// Reads the hardware again if it has changed. If that fails, or an interface has changed meanwhile, the next
-/// pass tries again; a reload meanwhile has read the machine by itself.
-bool Daemon::Pass::reread_machine(const OutOfTime& out_of_time) {
-    auto& current = daemon_.shared_.current;
-    if (!reading_) {
-        if (!std::exchange(daemon_.machine_changed_, false)) return true;
-        reading_.emplace(current.world, daemon_.queues_.links_read(),
-                         machine::MachineReader(daemon_.shared_.root, &current->machine()));
-    }
-    auto done = reading_->reader.step(out_of_time);
-    for (; done && !*done; done = reading_->reader.step(out_of_time))
-        if (out_of_time()) return false;
-    if (!done) {
-        daemon_.shared_.log.error("the machine could not be read again, going on with what is known: " +
-                                      done.error().to_string(),
-                                  "machine not read");
-        daemon_.machine_changed_ = true;
-    } else if (reading_->links_read != daemon_.queues_.links_read()) {
-        daemon_.machine_changed_ = true;
-    } else if (reading_->world == current.world) {
-        current->update(reading_->reader.take());
-    }
-    return true;
+/// Reads the hardware again. If that fails, or an interface has changed meanwhile, the next pass tries again;
+/// a reload meanwhile has read the machine by itself.
+Slices Daemon::reread_machine() {
+    auto& current = shared_.current;
+    const auto world = current.world;
+    const auto links_read = queues_.links_read();
+    machine::MachineReader reader(shared_.root, &world->machine());
+    auto done = reader.step(a_part);
+    for (; done && !*done; done = reader.step(a_part))
+        co_yield pause;
+    if (!done)
+        shared_.log.error("the machine could not be read again, going on with what is known: " +
+                              done.error().to_string(),
+                          "machine not read");
+    if (!done || links_read != queues_.links_read())
+        machine_changed_ = true;
+    else if (world == current.world)
+        current->update(reader.take());
 }
 
-void Daemon::Pass::begin_tasks() {
-    daemon_.shared_.executor.begin_pass();
-    daemon_.undo_.begin_pass();
-    daemon_.tasks_.begin_pass();
-    daemon_.bookkeeping_.begin_pass();
-    daemon_.writers_.begin_pass();
-}
-
-/// Waits for the first list of listeners on the ports that policies ask for, for a bounded time: a process
-/// that is matched before that is looked at again.
-bool Daemon::Pass::await_listeners(const OutOfTime& out_of_time) {
-    constexpr std::chrono::milliseconds longest{300};
+/// The first list of listeners on the ports that policies ask for may come a moment later: a process that is
+/// matched before that is looked at again.
+bool Daemon::awaits_listeners(std::chrono::steady_clock::time_point until) {
     constexpr std::chrono::microseconds patience{100};
-    using Clock = std::chrono::steady_clock;
-    auto* list = daemon_.tasks_.sources().listeners();
-    if (!listeners_until_) listeners_until_ = Clock::now() + longest;
-    while (list != nullptr && list->is_awaited(patience) && Clock::now() < *listeners_until_)
-        if (out_of_time()) return false;
-    return true;
+    auto* list = tasks_.sources().listeners();
+    return list != nullptr && list->is_awaited(patience) && std::chrono::steady_clock::now() < until;
 }
 
-/// Learns which interface serves which process. If lanes are given out anew, tasks move with them in the next
-/// pass.
-bool Daemon::Pass::learn_usage(const OutOfTime& out_of_time) {
-    bool has_changed = false;
-    if (!daemon_.bookkeeping_.step_usage(out_of_time, has_changed)) return false;
-    if (has_changed) daemon_.shared_.want_pass();
-    return true;
-}
-
-void Daemon::Pass::end_queues() {
-    daemon_.undo_.end_pass();
-    daemon_.tasks_.memory().take_moved();
-    daemon_.units_.begin_pass(daemon_.bookkeeping_.groups());
-    daemon_.bookkeeping_.begin_costs();
-}
-
-/// Writes the undo journal anew if it was removed or cut, and logs what is newly wrong with it.
-bool Daemon::Pass::look_after_journal(const OutOfTime& out_of_time) {
-    auto& journal = daemon_.shared_.journal();
+/// Writes the undo journal anew if it was removed or cut, and logs what is newly wrong with it. False: it
+/// goes on.
+bool Daemon::look_after_journal() {
+    auto& journal = shared_.journal();
     const auto known = journal.faults();
-    const bool is_done = journal.look_after_file(out_of_time);
+    const bool is_done = journal.look_after_file(a_part);
     for (const auto& fault : journal.faults())
         if (std::ranges::find(known, fault.message, &Error::message) == known.end())
-            daemon_.shared_.log.error("the undo journal: " + fault.to_string());
+            shared_.log.error("the undo journal: " + fault.to_string());
     return is_done;
-}
-
-void Daemon::Pass::end() {
-    daemon_.tasks_.placer().keep_slots();
-    daemon_.shared_.executor.end_pass();
-    daemon_.shared_.log.tell_held_back();
-    daemon_.last_pass_ = std::chrono::system_clock::now();
-    static_cast<void>(daemon_.problems()); // new ones began now at the latest
 }
 
 void Daemon::begin_pass(bool machine_changed) {

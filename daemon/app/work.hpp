@@ -66,43 +66,6 @@ class Slices final : public Job {
     std::coroutine_handle<promise_type> work_;
 };
 
-/// Stages one after the other, each in as many slices as it needs.
-class Sequence final : public Job {
-  public:
-    /// Works until `out_of_time` says so; true: the stage is over.
-    using Stage = std::function<bool(const OutOfTime& out_of_time)>;
-    Sequence& until(Stage stage) {
-        stages_.push_back(std::move(stage));
-        return *this;
-    }
-    /// A stage that is done in one go.
-    Sequence& then(std::function<void()> stage) {
-        return until([stage = std::move(stage)](const OutOfTime&) {
-            stage();
-            return true;
-        });
-    }
-    /// A stage that is a job of its own, made when its turn comes.
-    Sequence& then_do(std::function<std::unique_ptr<Job>()> make) {
-        return until([make = std::move(make), job = std::shared_ptr<Job>()](const OutOfTime& out) mutable {
-            if (!job) job = make();
-            return job->step(out);
-        });
-    }
-
-    bool step(const OutOfTime& out_of_time) override {
-        while (!stages_.empty()) {
-            if (!stages_.front()(out_of_time)) return false;
-            stages_.pop_front();
-            if (!stages_.empty() && out_of_time()) return false;
-        }
-        return true;
-    }
-
-  private:
-    std::deque<Stage> stages_;
-};
-
 /// The work of the loop in slices, in this order: first what is urgent, then jobs and the pass
 /// in turn, so that neither questions nor passes keep the other from its end.
 class Work {
