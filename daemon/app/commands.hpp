@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/owned_text.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -77,17 +78,17 @@ struct JoinRequest {
     std::function<bool()> is_alive{};
 };
 
-enum class JoinOutcome : std::uint8_t {
-    done,
-    no_daemon,   ///< it is ending, or not yet ready: as if there were none
-    not_yours,   ///< the thread is none of the sender's
-    no_policy,   ///< no policy wants the process
-    not_allowed, ///< its policy does not let it join that
-    released,    ///< its policy, or itself, was let go by hand
-    too_many,    ///< as many threads have joined as can be remembered
-    put_off,     ///< it has joined, but cannot be placed now: `explain` says why
-    no_slot,     ///< it has no slot of its own, or none of its slots has that CPU
-    crowded,     ///< the slot with that CPU has more than its share of the work
+enum class JoinOutcome : int {
+    done = 1,
+    no_daemon = 0,         ///< it is ending, or not yet ready: as if there were none
+    not_yours = -EPERM,    ///< the thread is none of the sender's
+    no_policy = -ESRCH,    ///< no policy wants the process
+    not_allowed = -EACCES, ///< its policy does not let it join that
+    released = -ECANCELED, ///< its policy, or itself, was let go by hand
+    too_many = -ENOSPC,    ///< as many threads have joined as can be remembered
+    put_off = -EBUSY,      ///< it has joined, but cannot be placed now: `explain` says why
+    no_slot = -ENXIO,      ///< it has no slot of its own, or none of its slots has that CPU
+    crowded = -EUSERS,     ///< the slot with that CPU has more than its share of the work
 };
 
 struct JoinAnswer {

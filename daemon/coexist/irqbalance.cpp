@@ -20,7 +20,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace affinityd::coexist {
@@ -126,16 +125,14 @@ bool is_roots(int fd) {
 /// One request over a connection of its own. `wants_answer`: the peer's text up to its end is the result.
 Result<std::string> ask(const std::string& path, const std::string& request, bool wants_answer) {
     const auto end = Clock::now() + patience;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) return fail("the path is too long for a socket", path);
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const auto address = host::local_address(path);
+    if (!address) return std::unexpected(address.error());
     const host::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const timeval limit{0, std::chrono::microseconds(patience).count()};
     if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
         ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
         return fail("cannot make a socket", path, errno);
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
         return fail("cannot connect", path, errno);
     if (!is_roots(socket.get())) return fail("another user than root listens", path);
     if (!send_with_credentials(socket.get(), request)) return fail("cannot send", path, errno);

@@ -171,19 +171,30 @@ void SystemBus::note(const std::string& sentence) const {
 
 namespace {
 
-/// The jobs of the service manager, of which there are few; null without an answer.
+int keep_reply(sd_bus_message* reply, void* userdata, sd_bus_error*) {
+    static_cast<Message*>(userdata)->reset(sd_bus_message_ref(reply));
+    return 0;
+}
+
+/// The jobs of the service manager, of which there are few; null without an answer. Not by sd_bus_call(3),
+/// whose time begins after the handshake, for which it waits up to 90 s.
 Message list_jobs() {
-    constexpr std::uint64_t patience = 1'000'000; // microseconds
-    sd_bus* opened = nullptr;
-    if (sd_bus_open_system(&opened) < 0) return {};
-    const Bus bus(opened);
-    sd_bus_message *call = nullptr, *reply = nullptr;
-    int status =
-        sd_bus_message_new_method_call(opened, &call, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                                       "org.freedesktop.systemd1.Manager", "ListJobs");
-    const Message owned_call(call);
-    if (status >= 0) status = sd_bus_call(opened, call, patience, nullptr, &reply);
-    return Message(reply);
+    Message jobs;
+    const auto bus = SystemBus::open_system();
+    if (!bus ||
+        sd_bus_call_method_async(bus->get(), nullptr, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                                 "org.freedesktop.systemd1.Manager", "ListJobs", keep_reply, &jobs, "") < 0)
+        return {};
+    const auto end = std::chrono::steady_clock::now() + seconds(1);
+    int status = 0;
+    for (auto now = end - seconds(1); !jobs && status >= 0 && now < end;
+         now = std::chrono::steady_clock::now()) {
+        status = sd_bus_process(bus->get(), nullptr);
+        if (status == 0)
+            status =
+                sd_bus_wait(bus->get(), usec_of(std::chrono::ceil<std::chrono::microseconds>(end - now)));
+    }
+    return jobs;
 }
 
 } // namespace

@@ -6,16 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <string_view>
 #include <utility>
-
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 namespace affinityd::control {
 
@@ -25,24 +18,6 @@ int before_flush(sd_event* event, sd_event_handler_t end, void* userdata, Source
     if (status >= 0) status = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
     into.reset(source);
     return status;
-}
-
-Result<host::Fd> listen_at(const std::string& path, int type, mode_t umask) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail("the path is too long for a socket", path, ENAMETOOLONG);
-    std::memcpy(address.sun_path, path.data(), path.size());
-    host::Fd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) return fail("cannot make a socket", path, errno);
-    ::unlink(path.c_str()); // left by a daemon that was killed; a living one holds the instance lock
-    const mode_t before = ::umask(umask); // from the first moment
-    const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    const int code = errno;
-    ::umask(before);
-    if (bound != 0) return fail("cannot bind the socket", path, code);
-    if (::listen(socket.get(), SOMAXCONN) != 0) return fail("cannot listen", path, errno);
-    return socket;
 }
 
 namespace {

@@ -4,14 +4,12 @@
 #include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/release.hpp"
-#include "host/fd.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include <sys/types.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
@@ -29,10 +27,6 @@ using Source = std::unique_ptr<sd_event_source, Release<sd_event_source_disable_
 /// a flush waits for a peer that does not answer, up to 90 s for one that has not authenticated itself. 0 or
 /// a negative errno value.
 [[nodiscard]] int before_flush(sd_event* event, sd_event_handler_t end, void* userdata, Source& into);
-
-/// Binds a Unix socket of `type` (SOCK_STREAM, SOCK_SEQPACKET) to `path` and listens. `umask`: 0177 for root
-/// only, 0111 for all users.
-[[nodiscard]] Result<host::Fd> listen_at(const std::string& path, int type, mode_t umask);
 
 /// The answers of one connection, and the calls that are owed one, each of which holds it. A connection that
 /// takes no message for five seconds while some wait is ended.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/joins.hpp"
 
+#include "host/file.hpp"
 #include "host/signals.hpp"
 
 #include <algorithm>
@@ -33,33 +34,6 @@ void put_text(char (&into)[size], std::string_view text) {
 
 bool is_printable(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
-}
-
-int status_of(app::JoinOutcome outcome) {
-    using app::JoinOutcome;
-    switch (outcome) {
-    case JoinOutcome::done:
-        return 1;
-    case JoinOutcome::no_daemon:
-        return 0;
-    case JoinOutcome::not_yours:
-        return -EPERM;
-    case JoinOutcome::no_policy:
-        return -ESRCH;
-    case JoinOutcome::not_allowed:
-        return -EACCES;
-    case JoinOutcome::released:
-        return -ECANCELED;
-    case JoinOutcome::too_many:
-        return -ENOSPC;
-    case JoinOutcome::put_off:
-        return -EBUSY;
-    case JoinOutcome::no_slot:
-        return -ENXIO;
-    case JoinOutcome::crowded:
-        return -EUSERS;
-    }
-    return -EINVAL;
 }
 
 /// A refusal before the daemon was asked; `status`: a negative errno value.
@@ -116,7 +90,7 @@ std::expected<app::JoinRequest, int> parse_join(std::span<const std::byte> packe
 }
 
 affinityd_join_reply reply_to(const app::JoinAnswer& answer) {
-    auto reply = refusal(status_of(answer.outcome));
+    auto reply = refusal(static_cast<int>(answer.outcome));
     put_text(reply.policy, answer.policy);
     put_text(reply.slot, answer.slot);
     if (!answer.slot.empty()) reply.flags |= AFFINITYD_JOINED;
@@ -141,39 +115,6 @@ constexpr std::size_t longest_packet = 128; ///< what is longer is cut, and so r
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
 constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
 constexpr int peer_pidfd = 77; // SO_PEERPIDFD of Linux 6.5, which older headers lack
-#ifdef SO_PASSRIGHTS
-constexpr int pass_rights = SO_PASSRIGHTS;
-#else
-constexpr int pass_rights = 83; // of Linux 6.16, which older headers lack
-#endif
-
-bool refuse_files(int socket) {
-    const int off = 0;
-    return ::setsockopt(socket, SOL_SOCKET, pass_rights, &off, sizeof off) == 0;
-}
-
-/// Tried, since on other kernels the number may be another option's.
-bool is_refusal_effective() {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
-        return false;
-    const host::Fd sender(ends[0]), receiver(ends[1]);
-    std::byte byte{};
-    iovec what{&byte, 1};
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> beside{};
-    msghdr message{};
-    message.msg_iov = &what;
-    message.msg_iovlen = 1;
-    message.msg_control = beside.data();
-    message.msg_controllen = beside.size();
-    auto* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(part), &ends[0], sizeof(int));
-    return refuse_files(receiver.get()) && ::sendmsg(sender.get(), &message, MSG_NOSIGNAL) < 0 &&
-           errno == EPERM;
-}
 
 /// The credentials that the kernel has put beside a packet.
 std::optional<ucred> sender_of(const msghdr& message) {
@@ -256,17 +197,14 @@ Packet JoinSocket::Peer::read() {
     message.msg_iovlen = 1;
     message.msg_control = beside.data();
     message.msg_controllen = beside.size();
-    const bool looks_first = socket.may_get_files_;
-    auto got = ::recvmsg(connection.get(), &message, MSG_DONTWAIT | (looks_first ? MSG_PEEK : 0));
+    auto got = ::recvmsg(connection.get(), &message, MSG_DONTWAIT | MSG_PEEK);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Packet::nothing_yet;
     if (got <= 0) return Packet::gone;
-    if (looks_first) {
-        // Files for which there is no room are closed by the process that takes the packet: it stays there.
-        if ((message.msg_flags & MSG_CTRUNC) != 0) return Packet::not_its_own;
-        message.msg_controllen = beside.size();
-        got = ::recvmsg(connection.get(), &message, MSG_DONTWAIT);
-        if (got <= 0) return Packet::gone;
-    }
+    // Files for which there is no room are closed by the process that takes the packet: it stays there.
+    if ((message.msg_flags & MSG_CTRUNC) != 0) return Packet::not_its_own;
+    message.msg_controllen = beside.size();
+    got = ::recvmsg(connection.get(), &message, MSG_DONTWAIT);
+    if (got <= 0) return Packet::gone;
     size = static_cast<std::size_t>(got);
     const auto sender = sender_of(message);
     const bool is_its_own = sender && sender->pid == owner.pid && sender->uid == owner.uid;
@@ -292,13 +230,12 @@ Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::stri
 }
 
 Result<void> JoinSocket::listen() {
-    auto socket = listen_at(path_, SOCK_SEQPACKET, 0111);
+    auto socket = host::listen_at(path_, SOCK_SEQPACKET, 0111);
     if (!socket) return std::unexpected(socket.error());
     listener_ = std::move(*socket);
     const int on = 1;
     if (::setsockopt(listener_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         return fail("cannot ask for the senders", path_, errno);
-    may_get_files_ = !refuse_files(listener_.get()) || !is_refusal_effective();
     sd_event_source* source = nullptr;
     int status = sd_event_add_io(event_, &source, listener_.get(), EPOLLIN, on_connect, this);
     accept_.reset(source);
@@ -367,7 +304,7 @@ affinityd_join_reply JoinSocket::answer_to(Peer& peer) {
 /// Files may lie in a connection, unread. To close it closes them, and that may take as long as their sender
 /// likes (a connection that lingers, a file system of one's own): a thread does it.
 void JoinSocket::close(host::Fd connection) {
-    if (!connection || !may_get_files_) return;
+    if (!connection) return;
     ::shutdown(connection.get(), SHUT_RDWR); // its peer need not wait for the thread
     unclosed_.push_back(connection.release());
     ++*closing_;

@@ -58,7 +58,6 @@ class JoinSocket {
     std::string path_;
     app::Joining& joining_;
     host::Fd listener_;
-    bool may_get_files_ = true; ///< the kernel cannot refuse those that are sent along
     std::vector<int> unclosed_; ///< connections for which no thread was to be had
     /// Connections that threads have not closed yet, and the ones above.
     std::shared_ptr<std::atomic<std::size_t>> closing_ = std::make_shared<std::atomic<std::size_t>>(0);

@@ -5,11 +5,8 @@
 #include "control/calls.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <list>
-#include <string>
-#include <utility>
 
 #include <sys/types.h>
 
@@ -35,37 +32,27 @@ class Polkit {
 
     using Allowed = std::move_only_function<void(Call call)>;
     /// Hands the call to `allowed` if polkit says yes; else replies to it: AccessDenied,
-    /// InteractiveAuthorizationRequired, TimedOut, or LimitsExceeded. `user` is whose call it is. A caller
-    /// that goes away takes its question along.
+    /// InteractiveAuthorizationRequired, TimedOut, or LimitsExceeded. `user` is whose call it is.
     void ask(Call call, uid_t user, Allowed allowed);
     /// The connection has ended: drops all questions.
     void forget() { open_.clear(); }
 
   private:
     struct Question {
-        Question(Polkit& polkit, Call from, uid_t whose, Allowed then)
-            : asker(polkit), call(std::move(from)), user(whose), allowed(std::move(then)) {}
-        Polkit& asker;
+        Polkit* asker;
         Call call;
         uid_t user;
         Allowed allowed;
-        std::string cancellation;
-        Slot slot, leaving;
-        std::list<Question>::iterator self;
+        Slot slot{};
+        std::list<Question>::iterator self{};
     };
     [[nodiscard]] bool has_room(uid_t user) const;
     [[nodiscard]] int send(sd_bus* bus, Question& question) const;
-    static int watch_caller(sd_bus* bus, Question& question);
-    static void cancel(const Question& question);
-    static void refuse(Question& question, sd_bus_message* reply);
     static int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error*);
-    static int on_watched(sd_bus_message* reply, void* userdata, sd_bus_error*);
-    static int on_caller_gone(sd_bus_message* signal, void* userdata, sd_bus_error*);
 
     const SystemBus& bus_;
     Limits limits_;
     std::list<Question> open_;
-    std::uint64_t asked_ = 0; ///< makes cancellation ids unique
 };
 
 } // namespace affinityd::control

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/server.hpp"
 
+#include "host/fd.hpp"
+#include "host/file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -25,45 +28,39 @@ constexpr std::size_t longest_argument = 4096;
 constexpr std::size_t most_senders = 256;
 constexpr std::chrono::seconds kept{1};
 
-/// An answer for all who ask the same.
-struct Shared {
-    bool is_open = true; ///< it is being worked out
-    std::optional<Result<OwnedText>> answer{};
-    Moments::time_point expires{};
-    std::vector<std::pair<uid_t, Call>> waiting{};
-
-    void reply_to(uid_t user, Call& call) const {
-        call.reply(*answer ? Result<std::string>((*answer)->seen_by(user))
-                           : std::unexpected(answer->error()));
-    }
-};
-
-/// A question under way. If it is given up, its callers are told so.
-struct Asked {
-    std::shared_ptr<Shared> shared;
-    explicit Asked(std::shared_ptr<Shared> its) : shared(std::move(its)) {}
-    Asked(Asked&&) = default;
-    Asked& operator=(Asked&&) = delete;
-    Asked(const Asked&) = delete;
-    Asked& operator=(const Asked&) = delete;
-    ~Asked() {
-        if (!shared || !std::exchange(shared->is_open, false)) return;
-        shared->waiting.clear();
-    }
-    void finish(Result<OwnedText> answer) const {
-        shared->is_open = false;
-        shared->answer = std::move(answer);
-        shared->expires = Moments::now() + kept;
-        for (auto& [user, call] : std::exchange(shared->waiting, {}))
-            shared->reply_to(user, call);
-    }
-};
-
 } // namespace
 
 bool is_privileged_user(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 std::string socket_path(const std::string& runtime_dir) { return runtime_dir + "/control"; }
+
+namespace {
+
+/// A question of users without privilege, and its answer for all who ask the same.
+struct Shared {
+    std::optional<Result<OwnedText>> answer{}; ///< no value: it is being worked out
+    Moments::time_point expires{};
+    std::vector<std::pair<uid_t, Call>> waiting{}; ///< they get an error if the question is given up
+
+    void reply_to(uid_t user, Call& call) const {
+        call.reply(*answer ? Result<std::string>((*answer)->seen_by(user))
+                           : std::unexpected(answer->error()));
+    }
+    void finish(Result<OwnedText> its_answer) {
+        answer = std::move(its_answer);
+        expires = Moments::now() + kept;
+        for (auto& [user, call] : std::exchange(waiting, {}))
+            reply_to(user, call);
+    }
+};
+
+/// The question belongs to the daemon until it is answered, and to the front for a second after that.
+struct Asked {
+    std::weak_ptr<Shared> open;
+    std::shared_ptr<Shared> answered;
+};
+
+} // namespace
 
 /// Takes calls from the system bus. Root and the daemon's own user may do everything. All others read answers
 /// without the details of other users' processes, as far as their budget goes, and change something if polkit
@@ -103,7 +100,7 @@ class Server::BusFront final : public Front {
     std::list<Sender> senders_;
     std::shared_ptr<Outbox> outbox_;
     Polkit polkit_;
-    std::unordered_map<std::string, std::shared_ptr<Shared>> answers_; ///< by question
+    std::unordered_map<std::string, std::shared_ptr<Asked>> asked_; ///< by question
 };
 
 void Server::BusFront::take(Request request) {
@@ -151,16 +148,19 @@ void Server::BusFront::take_from(uid_t user, Request request) {
 
 void Server::BusFront::read(uid_t user, Request request) {
     const auto now = Moments::now();
-    std::erase_if(answers_,
-                  [&](const auto& one) { return !one.second->is_open && one.second->expires <= now; });
-    auto& shared = answers_[std::to_string(static_cast<int>(request.method)) + " " + request.argument];
-    if (shared && shared->answer) return shared->reply_to(user, request.call);
-    const bool is_new = !shared;
-    if (is_new) shared = std::make_shared<Shared>();
+    std::erase_if(asked_, [&](const auto& one) {
+        return one.second->answered ? one.second->answered->expires <= now : one.second->open.expired();
+    });
+    auto& asked = asked_[std::to_string(static_cast<int>(request.method)) + " " + request.argument];
+    if (asked && asked->answered) return asked->answered->reply_to(user, request.call);
+    auto shared = asked ? asked->open.lock() : std::make_shared<Shared>();
     shared->waiting.emplace_back(user, std::move(request.call));
-    if (!is_new) return;
-    runner_.read(request.method, request.argument,
-                 [asked = Asked(shared)](Result<OwnedText> answer) { asked.finish(std::move(answer)); });
+    if (asked) return; // it is being worked out
+    asked = std::make_shared<Asked>(shared, nullptr);
+    runner_.read(request.method, request.argument, [shared, asked](Result<OwnedText> answer) {
+        shared->finish(std::move(answer));
+        asked->answered = shared;
+    });
 }
 
 namespace {
@@ -173,20 +173,15 @@ constexpr std::size_t most_peers = 64;
 /// A connection to the private socket.
 struct BusPeer {
     Bus bus;
-    Moments::time_point heard{}; ///< when it connected, or last called
-    Source rest;                 ///< of what came in together with the end of the handshake
+    Source rest; ///< of what came in together with the end of the handshake
     std::shared_ptr<Outbox> outbox{};
 };
 
-/// From the socket, never from what the message says of itself.
-bool is_from_privileged(sd_bus_message* message) {
-    sd_bus_creds* creds = nullptr;
-    uid_t user = static_cast<uid_t>(-1);
-    const bool known =
-        sd_bus_get_owner_creds(sd_bus_message_get_bus(message), SD_BUS_CREDS_EUID, &creds) >= 0 &&
-        sd_bus_creds_get_euid(creds, &user) >= 0;
-    sd_bus_creds_unref(creds);
-    return known && is_privileged_user(user);
+bool is_of_privileged(const host::Fd& connection) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           is_privileged_user(peer.uid);
 }
 
 int on_rest(sd_event_source* source, void* userdata) {
@@ -207,7 +202,6 @@ void read_rest(BusPeer& peer) {
 
 int on_peers_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
     auto& peer = *static_cast<BusPeer*>(userdata);
-    peer.heard = Moments::now();
     if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Connected") > 0) read_rest(peer);
     if (!peer.outbox->is_full()) return 0;
     sd_bus_close(peer.bus.get());
@@ -217,8 +211,8 @@ int on_peers_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
 } // namespace
 
 /// The object on a socket of the daemon's own, which only root can connect to and which needs no message bus.
-/// Up to 64 peers are served; when another comes, the one that was silent longest makes room. A peer with
-/// more than four calls that are not answered, or answers that it has not taken, is disconnected.
+/// Up to 64 peers are served; when another comes, the oldest makes room. A peer with more than four calls
+/// that are not answered, or answers that it has not taken, is disconnected.
 class Server::PrivateSocket final : public Front {
   public:
     PrivateSocket(sd_event* event, CommandRunner& runner) : event_(event), runner_(runner) {}
@@ -233,7 +227,6 @@ class Server::PrivateSocket final : public Front {
   private:
     void admit(host::Fd connection);
     [[nodiscard]] int prepare(BusPeer& peer);
-    void make_room();
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_end(sd_event_source*, void* userdata) {
         static_cast<PrivateSocket*>(userdata)->peers_.clear();
@@ -250,7 +243,7 @@ class Server::PrivateSocket final : public Front {
 
 Result<void> Server::PrivateSocket::listen(const std::string& path) {
     path_ = path;
-    auto socket = listen_at(path, SOCK_STREAM, 0177);
+    auto socket = host::listen_at(path, SOCK_STREAM, 0177);
     if (!socket) return std::unexpected(socket.error());
     socket_ = std::move(*socket);
     sd_event_source* source = nullptr;
@@ -265,8 +258,6 @@ Result<void> Server::PrivateSocket::listen(const std::string& path) {
 }
 
 void Server::PrivateSocket::take(Request request) {
-    if (!is_from_privileged(request.call.message()))
-        return request.call.fail(SD_BUS_ERROR_ACCESS_DENIED, "this socket is root's");
     const auto* bus = sd_bus_message_get_bus(request.call.message());
     const auto peer = std::ranges::find(peers_, bus, [](const BusPeer& one) { return one.bus.get(); });
     if (peer != peers_.end()) request.call.send_through(peer->outbox);
@@ -275,17 +266,18 @@ void Server::PrivateSocket::take(Request request) {
 
 int Server::PrivateSocket::on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata) {
     host::Fd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (connection) static_cast<PrivateSocket*>(userdata)->admit(std::move(connection));
+    if (connection && is_of_privileged(connection))
+        static_cast<PrivateSocket*>(userdata)->admit(std::move(connection));
     return 0;
 }
 
 void Server::PrivateSocket::admit(host::Fd connection) {
-    make_room();
+    std::erase_if(peers_, [](const BusPeer& peer) { return sd_bus_is_open(peer.bus.get()) <= 0; });
+    if (peers_.size() >= most_peers) peers_.pop_front();
     sd_bus* bus = nullptr;
     if (sd_bus_new(&bus) < 0) return;
     auto& peer = peers_.emplace_back();
     peer.bus.reset(bus);
-    peer.heard = Moments::now();
     peer.outbox = std::make_shared<Outbox>(event_, bus, most_calls, [bus] { sd_bus_close(bus); });
     const int fd = connection.get();
     int status = sd_bus_set_fd(bus, fd, fd);
@@ -299,21 +291,12 @@ int Server::PrivateSocket::prepare(BusPeer& peer) {
     sd_id128_t id{};
     sd_id128_randomize(&id);
     int status = sd_bus_set_server(bus, 1, id);
-    if (status >= 0) status = sd_bus_negotiate_creds(bus, 1, SD_BUS_CREDS_EUID);
     if (status >= 0) status = sd_bus_set_connected_signal(bus, 1);
     if (status >= 0) status = sd_bus_add_filter(bus, nullptr, on_peers_message, &peer);
     if (status >= 0) status = add_manager_object(bus, *this);
     if (status >= 0) status = sd_bus_start(bus);
     if (status >= 0) status = sd_bus_attach_event(bus, event_, SD_EVENT_PRIORITY_NORMAL);
     return status;
-}
-
-void Server::PrivateSocket::make_room() {
-    std::erase_if(peers_, [](const BusPeer& peer) { return sd_bus_is_open(peer.bus.get()) <= 0; });
-    if (peers_.size() < most_peers) return;
-    peers_.erase(std::ranges::min_element(peers_, {}, [](const BusPeer& peer) {
-        return std::pair(peer.outbox.use_count() > 1, peer.heard); // those that wait for an answer last
-    }));
 }
 
 Server::Server(app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)

@@ -6,10 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
-#include <dirent.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +26,6 @@ constexpr std::chrono::seconds a_while{1}; ///< after which it does not
 constexpr std::chrono::seconds between_passes{5};
 constexpr std::size_t most_joined = 4096;  ///< groups that wait to be told
 constexpr std::size_t most_watched = 8192; ///< kernels limit the watches of a user
-constexpr std::size_t most_of_users = most_watched / 2;
 
 bool is_cpuset(std::string_view name) {
     // The second is written when cpusets are enabled below: then every process there is in one, with all of
@@ -38,17 +35,6 @@ bool is_cpuset(std::string_view name) {
 
 bool is_members(std::string_view name) {
     return name == "cgroup.procs" || name == "cgroup.threads" || name == "tasks";
-}
-
-/// Names of the folders in a folder; none if it has gone.
-std::vector<std::string> folders_in(const std::string& path) {
-    std::vector<std::string> names;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
-    while (const auto* entry = dir ? ::readdir(dir.get()) : nullptr) {
-        const std::string_view name = entry->d_name;
-        if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
-    }
-    return names;
 }
 
 bool is_there(const std::string& path) {
@@ -79,7 +65,6 @@ Result<void> CgroupWatch::begin() {
     watches_.clear();
     of_users_.clear();
     unwatched_.clear();
-    has_left_out_ = has_new_room_ = false;
     is_walk_ = true;
     if (is_there(base_ + "/cgroup.controllers"))
         watch_later({"", false});
@@ -119,13 +104,15 @@ void CgroupWatch::watch_next() {
     add(watch, path, status.st_uid);
     // Processes that were put into it before it was watched raised no event.
     if (is_new) note(path);
-    for (const auto& name : folders_in(folder))
-        unwatched_.push_back({path + "/" + name, is_new});
+    std::error_code ignored;
+    for (std::filesystem::directory_iterator inner(folder, ignored), end; inner != end;
+         inner.increment(ignored))
+        if (inner->is_directory(ignored))
+            unwatched_.push_back({path + "/" + inner->path().filename().string(), is_new});
 }
 
 /// With it those below it, and no others.
 void CgroupWatch::leave_out(const std::string& why) {
-    has_left_out_ = true;
     log_.warn("not all control groups can be watched, a process that moves between the others is found by "
               "the next pass: " +
                   why,
@@ -133,13 +120,8 @@ void CgroupWatch::leave_out(const std::string& why) {
 }
 
 bool CgroupWatch::has_room(uid_t owner) const {
-    if (groups_.size() >= most_watched) return false;
-    if (owner == 0) return true;
-    std::size_t all = 0;
-    for (const auto& [user, count] : of_users_)
-        all += count;
     const auto own = of_users_.find(owner);
-    return all < most_of_users && (own == of_users_.end() || own->second < most_of_one_user);
+    return groups_.size() < most_watched && (own == of_users_.end() || own->second < most_of_one_user);
 }
 
 void CgroupWatch::add(int watch, const std::string& path, uid_t owner) {
@@ -161,8 +143,6 @@ void CgroupWatch::forget(int watch) {
     watches_.erase(group.mapped().path);
     if (const auto own = of_users_.find(group.mapped().owner); own != of_users_.end() && --own->second == 0)
         of_users_.erase(own);
-    // Groups that were left out may have room now; not at once, since groups that go seldom go alone.
-    if (has_left_out_ && !std::exchange(has_new_room_, true)) leave_to_pass();
 }
 
 void CgroupWatch::follow(const std::vector<std::string>& cpusets) {
@@ -234,8 +214,6 @@ void CgroupWatch::tell() {
     if (!std::exchange(has_missed_, false))
         return listeners_.joined(std::vector<std::string>(groups.begin(), groups.end()));
     told_missed_ = told_;
-    if (has_new_room_)
-        if (auto begun = begin(); !begun) log_.warn(begun.error().to_string(), "control groups");
     listeners_.missed();
 }
 

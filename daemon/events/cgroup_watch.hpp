@@ -86,8 +86,6 @@ class CgroupWatch {
     std::vector<Unwatched> unwatched_;
     bool has_walked_ = false;                     ///< through all groups, once
     bool is_walk_ = false;                        ///< one is under way
-    bool has_left_out_ = false;                   ///< groups, for want of room
-    bool has_new_room_ = false;                   ///< since
     std::set<std::string, std::less<>> followed_; ///< paths of cpusets
     std::set<std::string> joined_;                ///< groups that are to be told
     bool has_missed_ = false;                     ///< too much happened, which is to be told

@@ -82,7 +82,7 @@ class Loop {
     app::Log& log_;
     LoopHandle event_;
     std::function<bool()> is_restarted_;
-    MeasureSchedule measuring_;
+    Measurements measuring_;
     Watches watches_;
     std::chrono::seconds interval_ = manager_.in_force().settings.reconcile_interval;
 

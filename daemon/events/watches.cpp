@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
-#include <linux/netlink.h>
 #include <net/if.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace affinityd::events {
 
@@ -117,85 +116,32 @@ int FolderWatch::on_parent(sd_event_source*, const inotify_event* event, void* u
     return 0;
 }
 
-bool is_cpu_uevent(std::string_view message) {
-    for (std::size_t at = message.find('\0'); at < message.size(); at = message.find('\0', at + 1))
-        if (message.substr(at + 1).starts_with(std::string_view("SUBSYSTEM=cpu\0", 14))) return true;
-    return false;
-}
-
 HardwareWatch::HardwareWatch(sd_event* event, app::Log& log, Changed changed)
-    : log_(log), changed_(std::move(changed)), link_changes_(event, log,
-                                                             {.what = "changes of interfaces",
-                                                              .open = [this] { return open_links(); },
-                                                              .read = [this] { return read_links(); },
-                                                              .missed = [this] { changed_.link(""); }}),
-      cpu_changes_(event, log,
-                   {.what = "changes of CPUs",
-                    .open = [this] { return open_uevents(); },
-                    .read = [this] { return read_uevents(); },
-                    .missed = [this] { changed_.cpus(); }}) {}
+    : log_(log), changed_(std::move(changed)), subscription_(event, log,
+                                                             {.what = "changes of interfaces and CPUs",
+                                                              .open = [this] { return open(); },
+                                                              .read = [this] { return read(); },
+                                                              .missed = [this] { changed_.cpus(); }}) {}
 
 void HardwareWatch::start() {
-    if (const auto done = cpu_changes_.start(); !done)
-        log_.warn("CPUs that come and go are noticed by the periodic pass only: " + done.error().to_string());
-    if (const auto done = link_changes_.start(); !done)
-        log_.warn("interfaces that change are noticed by the periodic pass only: " +
+    if (const auto done = subscription_.start(); !done)
+        log_.warn("interfaces and CPUs that change are noticed by the periodic pass only: " +
                   done.error().to_string());
 }
 
-/// The kernel's own uevents, which come with and without udev.
-Result<int> HardwareWatch::open_uevents() {
-    uevents_ =
-        host::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT));
-    if (!uevents_) return fail("cannot make a socket for uevents", {}, errno);
-    sockaddr_nl group{};
-    group.nl_family = AF_NETLINK;
-    group.nl_groups = 1; // the kernel's group; udev passes on to another
-    if (::bind(uevents_.get(), reinterpret_cast<const sockaddr*>(&group), sizeof group) != 0)
-        return fail("cannot subscribe to uevents", {}, errno);
-    return uevents_.get();
-}
-
-Result<void> HardwareWatch::read_uevents() {
-    std::array<char, 8192> message; // NOLINT: written by recvfrom only; the kernel's bound is 2 KiB of keys
-    bool is_cpu = false;
-    int fault = 0;
-    constexpr int at_once = 256; // then others have their turn; what is left wakes the loop again
-    for (int i = 0; i < at_once; ++i) {
-        sockaddr_nl sender{};
-        socklen_t size = sizeof sender;
-        const auto got = ::recvfrom(uevents_.get(), message.data(), message.size(), MSG_DONTWAIT,
-                                    reinterpret_cast<sockaddr*>(&sender), &size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == ENOBUFS) { // what was lost may have been about a CPU
-            is_cpu = true;
-            continue;
-        }
-        if (got < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK) fault = errno;
-            break;
-        }
-        // Only the kernel has port 0; programs may send to the group as well.
-        if (size == sizeof sender && sender.nl_pid == 0)
-            is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
-    }
-    if (is_cpu) changed_.cpus();
-    if (fault != 0) return fail("cannot receive uevents", {}, fault);
-    return {};
-}
-
-Result<int> HardwareWatch::open_links() {
-    links_.reset();
+Result<int> HardwareWatch::open() {
+    monitor_.reset();
     auto monitor = netdev::LinkMonitor::open();
     if (!monitor) return std::unexpected(monitor.error());
-    links_ = std::move(*monitor);
-    return links_->fd();
+    monitor_ = std::move(*monitor);
+    return monitor_->fd();
 }
 
-Result<void> HardwareWatch::read_links() {
-    // Only names are taken from the messages: the receiver reads the machine itself.
-    const auto drained = links_->drain();
+/// Only names are taken from the messages: the receiver reads the machine itself.
+Result<void> HardwareWatch::read() {
+    const auto drained = monitor_->drain();
     if (!drained) return std::unexpected(drained.error());
+    if (drained->cpus) changed_.cpus();
     std::set<std::string> names;
     if (drained->lost) names.insert("");
     for (const auto& event : drained->events)

@@ -3,7 +3,6 @@
 
 #include "app/log.hpp"
 #include "events/sources.hpp"
-#include "host/fd.hpp"
 #include "netdev/link_monitor.hpp"
 
 #include <chrono>
@@ -11,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace affinityd::events {
@@ -48,15 +46,9 @@ class FolderWatch {
     Timer quiet_;
 };
 
-/// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is
-/// about a CPU. Accepts any bytes. Source: lib/kobject_uevent.c.
-[[nodiscard]] bool is_cpu_uevent(std::string_view message);
-
-/// Reports changes of the hardware: CPUs that go and come (kernel uevents), links that are added, removed,
-/// renamed, go up or down, come from or leave for another namespace, get other addresses or other channels
-/// (rtnetlink, ethtool netlink). Each of them may undo settings: virtio_net, for one, resets all of
-/// its queues when any CPU goes or comes. A socket that breaks is opened again, and everything is reported as
-/// changed then.
+/// Reports changes of the hardware: CPUs that go and come, links that are added, removed, renamed, go up or
+/// down, come from or leave for another namespace, get other addresses or other channels. A subscription that
+/// breaks is begun anew, and everything is reported as changed then.
 class HardwareWatch {
   public:
     struct Changed {
@@ -68,21 +60,17 @@ class HardwareWatch {
     HardwareWatch(const HardwareWatch&) = delete;
     HardwareWatch& operator=(const HardwareWatch&) = delete;
 
-    /// Watches what it can; the log names what it cannot.
+    /// Where it cannot, the log says so.
     void start();
 
   private:
-    [[nodiscard]] Result<int> open_links();
-    [[nodiscard]] Result<void> read_links();
-    [[nodiscard]] Result<int> open_uevents();
-    [[nodiscard]] Result<void> read_uevents();
+    [[nodiscard]] Result<int> open();
+    [[nodiscard]] Result<void> read();
 
     app::Log& log_;
     Changed changed_;
-    std::optional<netdev::LinkMonitor> links_;
-    host::Fd uevents_;
-    Subscription link_changes_; ///< of `links_`: ends before it
-    Subscription cpu_changes_;  ///< of `uevents_`
+    std::optional<netdev::LinkMonitor> monitor_;
+    Subscription subscription_; ///< of the monitor: ends before it
 };
 
 } // namespace affinityd::events

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/run.hpp"
 
+#include "host/file.hpp"
 #include "measure/program.hpp"
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,14 +134,11 @@ Run Child::ended(const siginfo_t& info) {
 }
 
 Result<UnitRun> UnitRun::start(const std::string& socket, const std::vector<std::string>& options) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (socket.size() >= sizeof address.sun_path)
-        return fail("the path is too long for a socket", socket, ENAMETOOLONG);
-    std::memcpy(address.sun_path, socket.data(), socket.size());
+    const auto address = host::local_address(socket);
+    if (!address) return std::unexpected(address.error());
     host::Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!connection) return fail("cannot make a socket", socket, errno);
-    if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0)
         return fail("cannot ask for a measurement", socket, errno);
     const std::string line = to_line(options);
     const auto sent = ::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);

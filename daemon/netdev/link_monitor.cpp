@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <linux/ethtool_netlink.h>
 #include <linux/genetlink.h>
@@ -15,7 +18,6 @@
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
 #include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
@@ -51,26 +53,18 @@ void for_each_message(std::span<const std::byte> bytes, Use use) {
     }
 }
 
-std::optional<LinkEvent> parse_link(std::span<const std::byte> payload, bool gone) {
+std::optional<LinkEvent> parse_link(std::span<const std::byte> payload) {
     const auto info = take<ifinfomsg>(payload);
     if (!info || info->ifi_index <= 0) return std::nullopt;
     if (info->ifi_family != AF_UNSPEC) return std::nullopt; // AF_BRIDGE: a port's state, not the interface's
-    LinkEvent event;
-    event.ifindex = static_cast<unsigned>(info->ifi_index);
-    event.name = host::Attributes(payload).text(IFLA_IFNAME).value_or("");
-    event.up = !gone && (info->ifi_flags & IFF_UP) != 0;
-    event.gone = gone;
-    return event;
+    return LinkEvent{static_cast<unsigned>(info->ifi_index),
+                     host::Attributes(payload).text(IFLA_IFNAME).value_or("")};
 }
 
-std::optional<LinkEvent> parse_address(std::span<const std::byte> payload, bool gone) {
+std::optional<LinkEvent> parse_address(std::span<const std::byte> payload) {
     const auto info = take<ifaddrmsg>(payload);
     if (!info || info->ifa_index == 0) return std::nullopt;
-    LinkEvent event;
-    event.what = LinkEvent::What::address;
-    event.ifindex = info->ifa_index;
-    event.gone = gone;
-    return event;
+    return LinkEvent{info->ifa_index, ""};
 }
 
 } // namespace
@@ -79,8 +73,8 @@ std::vector<LinkEvent> parse_route_messages(std::span<const std::byte> bytes) {
     std::vector<LinkEvent> events;
     for_each_message(bytes, [&](unsigned type, std::span<const std::byte> payload) {
         std::optional<LinkEvent> event;
-        if (type == RTM_NEWLINK || type == RTM_DELLINK) event = parse_link(payload, type == RTM_DELLINK);
-        if (type == RTM_NEWADDR || type == RTM_DELADDR) event = parse_address(payload, type == RTM_DELADDR);
+        if (type == RTM_NEWLINK || type == RTM_DELLINK) event = parse_link(payload);
+        if (type == RTM_NEWADDR || type == RTM_DELADDR) event = parse_address(payload);
         if (event) events.push_back(std::move(*event));
     });
     return events;
@@ -94,15 +88,17 @@ std::vector<LinkEvent> parse_ethtool_messages(std::span<const std::byte> bytes, 
         if (!generic || (generic->cmd != ETHTOOL_MSG_CHANNELS_NTF && generic->cmd != ETHTOOL_MSG_RINGS_NTF))
             return;
         const auto header = host::Attributes(payload).nested(1); // ETHTOOL_A_*_HEADER is 1 in every message
-        const auto ifindex = header.u32(ETHTOOL_A_HEADER_DEV_INDEX);
-        if (!ifindex) return;
-        LinkEvent event;
-        event.what = LinkEvent::What::channels;
-        event.ifindex = *ifindex;
-        event.name = header.text(ETHTOOL_A_HEADER_DEV_NAME).value_or("");
-        events.push_back(std::move(event));
+        if (const auto ifindex = header.u32(ETHTOOL_A_HEADER_DEV_INDEX))
+            events.push_back({*ifindex, header.text(ETHTOOL_A_HEADER_DEV_NAME).value_or("")});
     });
     return events;
+}
+
+bool is_cpu_uevent(std::string_view message) {
+    using namespace std::string_view_literals;
+    for (auto at = message.find('\0'); at < message.size(); at = message.find('\0', at + 1))
+        if (message.substr(at + 1).starts_with("SUBSYSTEM=cpu\0"sv)) return true;
+    return false;
 }
 
 namespace {
@@ -123,7 +119,7 @@ Result<bool> receive(int fd, Use use) {
         if (got < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            if (errno != ENOBUFS) return fail("cannot receive link events", {}, errno);
+            if (errno != ENOBUFS) return fail("cannot receive changes of the hardware", {}, errno);
             complete = false;
             continue;
         }
@@ -136,39 +132,55 @@ Result<bool> receive(int fd, Use use) {
     return complete;
 }
 
-int watch(int epoll, int fd) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
-}
-
 } // namespace
 
+Result<void> LinkMonitor::watch(nl_sock& socket) const {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (::epoll_ctl(waiter_.get(), EPOLL_CTL_ADD, nl_socket_get_fd(&socket), &event) != 0)
+        return fail("cannot watch a netlink socket", {}, errno);
+    return {};
+}
+
 Result<LinkMonitor> LinkMonitor::open(int buffer) {
-    auto opened = host::open_netlink(NETLINK_ROUTE);
-    if (!opened) return std::unexpected(opened.error());
-    auto opened_generic = host::open_netlink(NETLINK_GENERIC);
-    if (!opened_generic) return std::unexpected(opened_generic.error());
-    auto& route = *opened;
-    auto& generic = *opened_generic;
-    host::Fd waiter(::epoll_create1(EPOLL_CLOEXEC));
-    if (!waiter) return fail("cannot make an epoll descriptor", {}, errno);
-    nl_socket_set_buffer_size(route.get(), buffer, 0); // a smaller queue only loses sooner, which is noticed
-    for (const int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR})
-        if (const int code = nl_socket_add_membership(route.get(), group); code < 0)
-            return fail(std::string("cannot subscribe to link events: ") + nl_geterror(code));
-    if (const int code = watch(waiter.get(), nl_socket_get_fd(route.get())); code != 0)
-        return fail("cannot watch rtnetlink", {}, code);
-    const int family = genl_ctrl_resolve(generic.get(), ETHTOOL_GENL_NAME);
+    LinkMonitor monitor;
+    const std::array<std::pair<int, host::NetlinkSocket*>, 3> sockets{
+        {{NETLINK_ROUTE, &monitor.route_},
+         {NETLINK_GENERIC, &monitor.generic_},
+         {NETLINK_KOBJECT_UEVENT, &monitor.uevents_}}};
+    for (const auto& [protocol, socket] : sockets) {
+        auto opened = host::open_netlink(protocol);
+        if (!opened) return std::unexpected(opened.error());
+        *socket = std::move(*opened);
+    }
+    if (auto done = monitor.subscribe(buffer); !done) return std::unexpected(done.error());
+    return monitor;
+}
+
+Result<void> LinkMonitor::subscribe(int buffer) {
+    waiter_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    if (!waiter_) return fail("cannot make an epoll descriptor", {}, errno);
+    family_ = genl_ctrl_resolve(generic_.get(), ETHTOOL_GENL_NAME);
     const int group =
-        family < 0 ? -1 : genl_ctrl_resolve_grp(generic.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);
-    if (group < 0) return LinkMonitor(std::move(route), nullptr, -1, std::move(waiter));
-    nl_socket_set_buffer_size(generic.get(), buffer, 0);
-    if (const int code = nl_socket_add_membership(generic.get(), group); code < 0)
-        return fail(std::string("cannot subscribe to channel changes: ") + nl_geterror(code));
-    if (const int code = watch(waiter.get(), nl_socket_get_fd(generic.get())); code != 0)
-        return fail("cannot watch generic netlink", {}, code);
-    return LinkMonitor(std::move(route), std::move(generic), family, std::move(waiter));
+        family_ < 0 ? -1
+                    : genl_ctrl_resolve_grp(generic_.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);
+    if (group < 0) generic_.reset();
+    constexpr int kernels_uevents = 1; // udev passes on to another group
+    const std::array<std::pair<nl_sock*, int>, 5> groups{{{route_.get(), RTNLGRP_LINK},
+                                                          {route_.get(), RTNLGRP_IPV4_IFADDR},
+                                                          {route_.get(), RTNLGRP_IPV6_IFADDR},
+                                                          {generic_.get(), group},
+                                                          {uevents_.get(), kernels_uevents}}};
+    for (const auto& [socket, number] : groups)
+        if (const int code = socket == nullptr ? 0 : nl_socket_add_membership(socket, number); code < 0)
+            return fail(std::string("cannot subscribe to changes of the hardware: ") + nl_geterror(code));
+    for (auto* socket : {route_.get(), generic_.get(), uevents_.get()}) {
+        if (socket == nullptr) continue;
+        // A smaller queue only loses sooner, which is noticed.
+        if (socket != uevents_.get()) nl_socket_set_buffer_size(socket, buffer, 0);
+        if (auto watched = watch(*socket); !watched) return watched;
+    }
+    return {};
 }
 
 Result<LinkMonitor::Drained> LinkMonitor::drain() {
@@ -176,15 +188,21 @@ Result<LinkMonitor::Drained> LinkMonitor::drain() {
     const auto keep = [&](std::vector<LinkEvent> events) {
         std::ranges::move(events, std::back_inserter(drained.events));
     };
-    const auto route =
+    const auto links =
         receive(nl_socket_get_fd(route_.get()), [&](auto bytes) { keep(parse_route_messages(bytes)); });
-    if (!route) return std::unexpected(route.error());
-    drained.lost = !*route;
-    if (!generic_) return drained;
-    const auto generic = receive(nl_socket_get_fd(generic_.get()),
-                                 [&](auto bytes) { keep(parse_ethtool_messages(bytes, family_)); });
-    if (!generic) return std::unexpected(generic.error());
-    drained.lost = drained.lost || !*generic;
+    if (!links) return std::unexpected(links.error());
+    const auto channels = generic_
+                              ? receive(nl_socket_get_fd(generic_.get()),
+                                        [&](auto bytes) { keep(parse_ethtool_messages(bytes, family_)); })
+                              : Result<bool>(true);
+    if (!channels) return std::unexpected(channels.error());
+    const auto uevents = receive(nl_socket_get_fd(uevents_.get()), [&](auto bytes) {
+        const auto* first = reinterpret_cast<const char*>(bytes.data());
+        drained.cpus = drained.cpus || is_cpu_uevent({first, bytes.size()});
+    });
+    if (!uevents) return std::unexpected(uevents.error());
+    drained.lost = !*links || !*channels;
+    drained.cpus = drained.cpus || !*uevents;
     return drained;
 }
 

@@ -9,23 +9,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::netdev {
 
-/// Something about an interface changed that may have changed its interrupts, queues or addresses. Always
-/// re-read: an event says that something changed, not what.
+/// An interface was made, went, went up or down, was renamed or enslaved, moved to another namespace, got or
+/// lost an address, or has other channels or rings (ethtool -L and -G free vectors and request them again).
+/// Always re-read: an event says that something changed, not what.
 struct LinkEvent {
-    enum class What {
-        link,     ///< made, gone, up or down, renamed, enslaved, moved to another namespace
-        address,  ///< an address came or went
-        channels, ///< ethtool -L or -G: vectors were freed and requested again
-    };
-    What what = What::link;
     unsigned ifindex = 0;
-    std::string name;  ///< "" where the message has none (addresses)
-    bool up = false;   ///< link only: administratively up (IFF_UP)
-    bool gone = false; ///< link: the interface left; address: the address did
+    std::string name; ///< "" where the message has none (addresses)
 
     friend bool operator==(const LinkEvent&, const LinkEvent&) = default;
 };
@@ -37,40 +31,39 @@ struct LinkEvent {
 /// The same for the ethtool family's notifications; `family` is its number, which the kernel assigns.
 [[nodiscard]] std::vector<LinkEvent> parse_ethtool_messages(std::span<const std::byte> bytes, int family);
 
-/// Where changes of interfaces are heard of: the kernel, or a test's own.
-class LinkSource {
+/// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is
+/// about a CPU. Accepts any bytes. Source: lib/kobject_uevent.c.
+[[nodiscard]] bool is_cpu_uevent(std::string_view message);
+
+/// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened
+/// in, and to CPUs that go and come: virtio_net, for one, resets all of its queues then. Subscribe, then read
+/// the machine: what happens between is then in the queue.
+class LinkMonitor {
   public:
-    virtual ~LinkSource() = default;
-    /// Readable when there is something to drain; for a loop to watch. Stays the source's.
-    [[nodiscard]] virtual int fd() const = 0;
+    /// `buffer`: bytes of the receive queue of each socket for interfaces.
+    static Result<LinkMonitor> open(int buffer = 1 << 20);
+
+    /// Readable when there is something to drain; for a loop to watch. Stays the monitor's.
+    [[nodiscard]] int fd() const { return waiter_.get(); }
 
     struct Drained {
         std::vector<LinkEvent> events; ///< oldest first
-        bool lost = false;             ///< the kernel dropped messages: read everything again
+        bool lost = false;             ///< the kernel dropped some: read all interfaces again
+        bool cpus = false;             ///< a CPU went or came, or messages that may have said so were lost
     };
     /// All that has arrived; never waits. An Error only if a socket is broken.
-    [[nodiscard]] virtual Result<Drained> drain() = 0;
-};
-
-/// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened
-/// in. Subscribe, then read the interfaces: what happens between is then in the queue.
-class LinkMonitor final : public LinkSource {
-  public:
-    /// `buffer`: bytes of each socket's receive queue.
-    static Result<LinkMonitor> open(int buffer = 1 << 20);
-
-    [[nodiscard]] int fd() const override { return waiter_.get(); }
-    [[nodiscard]] Result<Drained> drain() override;
+    [[nodiscard]] Result<Drained> drain();
 
   private:
-    LinkMonitor(host::NetlinkSocket route, host::NetlinkSocket generic, int family, host::Fd waiter)
-        : route_(std::move(route)), generic_(std::move(generic)), family_(family),
-          waiter_(std::move(waiter)) {}
+    LinkMonitor() = default;
+    [[nodiscard]] Result<void> subscribe(int buffer);
+    [[nodiscard]] Result<void> watch(nl_sock& socket) const;
 
     host::NetlinkSocket route_;
     host::NetlinkSocket generic_; ///< none on kernels without ethtool netlink (before 5.6)
-    int family_ = -1;
-    host::Fd waiter_; ///< an epoll descriptor over both sockets
+    host::NetlinkSocket uevents_; ///< the kernel's own, which come with and without udev
+    int family_ = -1;             ///< of ethtool
+    host::Fd waiter_;             ///< an epoll descriptor over the sockets
 };
 
 } // namespace affinityd::netdev

@@ -15,12 +15,11 @@ class FakePolkit {
         auto opened = bus.connect();
         EXPECT_TRUE(opened);
         if (opened) bus_ = std::move(*opened);
-        static const sd_bus_vtable methods[] = {
-            SD_BUS_VTABLE_START(0),
-            SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", on_check,
-                          SD_BUS_VTABLE_UNPRIVILEGED),
-            SD_BUS_METHOD("CancelCheckAuthorization", "s", "", on_cancel, SD_BUS_VTABLE_UNPRIVILEGED),
-            SD_BUS_VTABLE_END};
+        static const sd_bus_vtable methods[] = {SD_BUS_VTABLE_START(0),
+                                                SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us",
+                                                              "(bba{ss})", on_check,
+                                                              SD_BUS_VTABLE_UNPRIVILEGED),
+                                                SD_BUS_VTABLE_END};
         EXPECT_GE(sd_bus_add_object_vtable(bus_.get(), nullptr, "/org/freedesktop/PolicyKit1/Authority",
                                            "org.freedesktop.PolicyKit1.Authority", methods, this),
                   0);
@@ -29,7 +28,7 @@ class FakePolkit {
     }
 
     struct Question {
-        std::string caller, action, cancellation;
+        std::string caller, action;
         bool may_prompt = false;
         Message call;
     };
@@ -42,7 +41,6 @@ class FakePolkit {
     }
 
     std::vector<Question> questions;
-    std::vector<std::string> cancelled;
 
   private:
     static int on_check(sd_bus_message* call, void* userdata, sd_bus_error*) {
@@ -61,14 +59,8 @@ class FakePolkit {
         EXPECT_STREQ(kind, "system-bus-name");
         EXPECT_STREQ(key, "name");
         static_cast<FakePolkit*>(userdata)->questions.push_back(
-            {name, action, cancellation, flags == 1, Message(sd_bus_message_ref(call))});
+            {name, action, flags == 1, Message(sd_bus_message_ref(call))});
         return 1;
-    }
-    static int on_cancel(sd_bus_message* call, void* userdata, sd_bus_error*) {
-        const char* cancellation = "";
-        sd_bus_message_read(call, "s", &cancellation);
-        static_cast<FakePolkit*>(userdata)->cancelled.emplace_back(cancellation);
-        return sd_bus_reply_method_return(call, "");
     }
     Bus bus_;
 };

@@ -331,7 +331,7 @@ TEST_F(ControlTest, ACallThatComesTogetherWithTheEndOfTheHandshakeIsAnswered) {
     ::close(fd);
 }
 
-TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
+TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestPeerMakesRoom) {
     std::vector<int> held;
     for (int i = 0; i < 80; ++i) {
         held.push_back(bare());
@@ -347,33 +347,6 @@ TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
         ::close(fd);
     settle();
     EXPECT_EQ(call("GetStatus").text, "{}");
-}
-
-TEST_F(ControlTest, WhoWaitsForAnAnswerMakesRoomLast) {
-    commands_.is_slow_to_change = true;
-    std::array<int, 2> pipe{};
-    ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        client(pipe[1], "Apply", "", "", "org.affinityd.Manager1", nullptr);
-    }
-    EXPECT_TRUE(run_until([&] { return !commands_.kept_changes.empty(); }));
-    std::vector<int> held;
-    for (int i = 0; i < 80; ++i) {
-        held.push_back(bare());
-        settle();
-    }
-    ASSERT_FALSE(commands_.kept_changes.empty());
-    commands_.kept_changes.front()("it is done");
-    std::array<char, 100> got{};
-    EXPECT_TRUE(run_until([&] { return ::read(pipe[0], got.data(), got.size() - 1) > 0; }));
-    EXPECT_NE(std::string(got.data()).find("it is done"), std::string::npos) << got.data();
-    ::waitpid(child, nullptr, 0);
-    for (const int fd : {pipe[0], pipe[1]})
-        ::close(fd);
-    for (const int fd : held)
-        ::close(fd);
 }
 
 TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {

@@ -19,7 +19,6 @@ namespace affinityd::netdev {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-using What = LinkEvent::What;
 
 template <class T>
 void put(Bytes& bytes, const T& value) {
@@ -97,10 +96,7 @@ TEST(RouteMessages, LinksAndAddresses) {
          {link_message(RTM_NEWLINK, 3, "eth3", IFF_UP | IFF_RUNNING), link_message(RTM_NEWLINK, 4, "e", 0),
           address_message(RTM_DELADDR, 3), link_message(RTM_DELLINK, 3, "eth3", IFF_UP)})
         all.insert(all.end(), part.begin(), part.end());
-    const std::vector<LinkEvent> expected = {{What::link, 3, "eth3", true, false},
-                                             {What::link, 4, "e", false, false},
-                                             {What::address, 3, "", false, true},
-                                             {What::link, 3, "eth3", false, true}};
+    const std::vector<LinkEvent> expected = {{3, "eth3"}, {4, "e"}, {3, ""}, {3, "eth3"}};
     EXPECT_EQ(parse_route_messages(all), expected);
 }
 
@@ -112,11 +108,27 @@ TEST(RouteMessages, OthersArePassedOver) {
 }
 
 TEST(EthtoolMessages, ChannelsAndRingsOfTheRightFamily) {
-    const std::vector<LinkEvent> expected = {{What::channels, 5, "eth5", false, false}};
+    const std::vector<LinkEvent> expected = {{5, "eth5"}};
     EXPECT_EQ(parse_ethtool_messages(ethtool_message(21, ETHTOOL_MSG_CHANNELS_NTF, 5, "eth5"), 21), expected);
     EXPECT_EQ(parse_ethtool_messages(ethtool_message(21, ETHTOOL_MSG_RINGS_NTF, 5, "eth5"), 21), expected);
     EXPECT_TRUE(parse_ethtool_messages(ethtool_message(22, ETHTOOL_MSG_CHANNELS_NTF, 5, "eth5"), 21).empty());
     EXPECT_TRUE(parse_ethtool_messages(ethtool_message(21, ETHTOOL_MSG_PAUSE_NTF, 5, "eth5"), 21).empty());
+}
+
+TEST(CpuUevent, IsRecognizedAmongOthersAndAnyBytes) {
+    using namespace std::string_literals;
+    const std::pair<std::string, bool> cases[] = {
+        {"online@/devices/system/cpu/cpu3\0ACTION=online\0SUBSYSTEM=cpu\0SEQNUM=1\0"s, true},
+        {"add@/devices/x\0SUBSYSTEM=cpuid\0"s, false},
+        {"add@/devices/x\0XSUBSYSTEM=cpu\0"s, false},
+        {"SUBSYSTEM=cpu\0"s, false},
+        {"a\0SUBSYSTEM=cpu"s, false},
+        {"\0SUBSYSTEM=cpu\0"s, true},
+        {"", false},
+        {"\0\0\0"s, false},
+    };
+    for (const auto& [message, expected] : cases)
+        EXPECT_EQ(is_cpu_uevent(message), expected) << message;
 }
 
 TEST(Messages, EveryCutIsSafe) {
