@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "host/file.hpp"
+#include "host/local_socket.hpp"
 #include "host/signals.hpp"
 
 #include <algorithm>

@@ -49,18 +49,13 @@ void SystemBus::start(sd_event* event, std::string name, Hooks hooks) {
     event_ = event;
     name_ = std::move(name);
     hooks_ = std::move(hooks);
-    if (const int status = before_flush(event_, on_end, this, end_); status < 0)
-        return note("not on the system bus: " + text_of(-status));
     if (const int status = connect(); status < 0) try_again(-status);
 }
 
 int SystemBus::connect() {
-    auto bus = open_();
-    if (!bus) return -bus.error();
-    return prepare(std::move(*bus));
-}
-
-int SystemBus::prepare(Bus bus) {
+    auto opened = open_();
+    if (!opened) return -opened.error();
+    Bus bus = std::move(*opened);
     sd_bus_slot* slot = nullptr;
     int status = sd_bus_add_filter(bus.get(), &slot, on_message, this);
     if (status < 0) return status;
@@ -135,7 +130,6 @@ void SystemBus::try_again(int code) {
 
 void SystemBus::stop() {
     timer_.reset();
-    end_.reset();
     link_.is_up = false;
     disconnect();
 }
@@ -158,11 +152,6 @@ void SystemBus::begin_anew() {
         note("the system bus takes no more answers: connecting anew");
     is_replacing_ = true;
     ::shutdown(sd_bus_get_fd(link_.bus.get()), SHUT_RDWR);
-}
-
-int SystemBus::on_end(sd_event_source*, void* userdata) {
-    static_cast<SystemBus*>(userdata)->stop();
-    return 0;
 }
 
 void SystemBus::note(const std::string& sentence) const {

@@ -37,7 +37,7 @@ class SystemBus {
     /// there is no bus is no fault: it is tried again.
     void start(sd_event* event, std::string name, Hooks hooks);
 
-    /// Leaves the bus for good.
+    /// Leaves the bus for good, without a flush.
     void stop();
 
     /// The connection; nullptr while there is none. Valid until the next turn of the loop.
@@ -54,7 +54,6 @@ class SystemBus {
         bool is_up = false;
     };
     [[nodiscard]] int connect();
-    [[nodiscard]] int prepare(Bus bus);
     [[nodiscard]] int join(sd_bus* bus, Slot& into);
     void begin_anew();
     void try_again(int code);
@@ -64,14 +63,13 @@ class SystemBus {
     static int on_joined(sd_bus_message* reply, void* userdata, sd_bus_error*);
     void tell_of_name(sd_bus_message* reply) const;
     static int on_timer(sd_event_source*, std::uint64_t, void* userdata);
-    static int on_end(sd_event_source*, void* userdata);
 
     Open open_;
     Hooks hooks_;
     std::string name_;
     sd_event* event_ = nullptr;
     Link link_;
-    Source timer_, end_;
+    Source timer_;
     std::chrono::seconds pause_{1};
     bool is_replacing_ = false;     ///< a connection of ours that the bus may not have seen end
     bool is_absence_noted_ = false; ///< since the daemon last had its name

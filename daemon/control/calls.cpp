@@ -12,14 +12,6 @@
 
 namespace affinityd::control {
 
-int before_flush(sd_event* event, sd_event_handler_t end, void* userdata, Source& into) {
-    sd_event_source* source = nullptr;
-    int status = sd_event_add_exit(event, &source, end, userdata);
-    if (status >= 0) status = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
-    into.reset(source);
-    return status;
-}
-
 namespace {
 
 constexpr std::chrono::seconds patience{5};

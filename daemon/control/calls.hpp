@@ -23,11 +23,6 @@ using Slot = std::unique_ptr<sd_bus_slot, Release<sd_bus_slot_unref>>;
 /// An event source, which ends with its owner.
 using Source = std::unique_ptr<sd_event_source, Release<sd_event_source_disable_unref>>;
 
-/// Calls `end` when the loop is about to end, before sd-bus flushes the connections that are attached to it:
-/// a flush waits for a peer that does not answer, up to 90 s for one that has not authenticated itself. 0 or
-/// a negative errno value.
-[[nodiscard]] int before_flush(sd_event* event, sd_event_handler_t end, void* userdata, Source& into);
-
 /// The answers of one connection, and the calls that are owed one, each of which holds it. A connection that
 /// takes no message for five seconds while some wait is ended.
 class Outbox : public std::enable_shared_from_this<Outbox> {

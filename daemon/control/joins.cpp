@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/joins.hpp"
 
-#include "host/file.hpp"
+#include "host/local_socket.hpp"
 #include "host/signals.hpp"
 
 #include <algorithm>
@@ -12,8 +12,6 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <poll.h>
@@ -308,18 +306,13 @@ void JoinSocket::close(host::Fd connection) {
     ::shutdown(connection.get(), SHUT_RDWR); // its peer need not wait for the thread
     unclosed_.push_back(connection.release());
     ++*closing_;
-    const host::BlockedSignals blocked;
-    try {
-        std::thread([connections = unclosed_, closing = closing_] {
-            for (const int one : connections) {
-                ::close(one);
-                --*closing;
-            }
-        }).detach();
-        unclosed_.clear();
-    } catch (const std::system_error&) {
-        return; // no thread is to be had: the next connection that is closed tries again
-    }
+    const bool is_begun = host::start_thread([connections = unclosed_, closing = closing_] {
+        for (const int one : connections) {
+            ::close(one);
+            --*closing;
+        }
+    });
+    if (is_begun) unclosed_.clear(); // else the next connection that is closed tries again
 }
 
 } // namespace affinityd::control

@@ -2,7 +2,7 @@
 #include "control/server.hpp"
 
 #include "host/fd.hpp"
-#include "host/file.hpp"
+#include "host/local_socket.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -228,17 +228,13 @@ class Server::PrivateSocket final : public Front {
     void admit(host::Fd connection);
     [[nodiscard]] int prepare(BusPeer& peer);
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
-    static int on_end(sd_event_source*, void* userdata) {
-        static_cast<PrivateSocket*>(userdata)->peers_.clear();
-        return 0;
-    }
 
     sd_event* event_;
     CommandRunner& runner_;
     std::string path_;
     host::Fd socket_;
     std::list<BusPeer> peers_;
-    Source accept_, end_;
+    Source accept_;
 };
 
 Result<void> Server::PrivateSocket::listen(const std::string& path) {
@@ -252,7 +248,6 @@ Result<void> Server::PrivateSocket::listen(const std::string& path) {
     // While no descriptor is left, the socket stays readable: the loop must not spin over it.
     if (status >= 0)
         status = sd_event_source_set_ratelimit(source, accept_interval_usec, accepts_an_interval);
-    if (status >= 0) status = before_flush(event_, on_end, this, end_);
     if (status < 0) return fail("cannot serve the control socket", path, -status);
     return {};
 }

@@ -4,6 +4,7 @@
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
 #include "base/text.hpp"
+#include "host/self.hpp"
 
 #include <csignal>
 
@@ -113,18 +114,18 @@ void Loop::measure(app::Answer answer, app::Until until) {
     measuring_.measure(std::move(answer), until);
 }
 
+/// Left, and not ended by sd_event_exit(3): sd-bus would flush its connections first, which waits up to 90 s
+/// for a peer that has not authenticated itself.
 int Loop::run() {
     int status = 0;
-    while (status >= 0 && sd_event_get_state(event_.get()) != SD_EVENT_FINISHED) {
+    while (status >= 0 && !has_left_) {
         status = sd_event_prepare(event_.get());
         if (status == 0) status = sd_event_wait(event_.get(), ~0ULL);
         if (status <= 0) continue;
         status = sd_event_dispatch(event_.get());
         handled();
     }
-    int code = 0;
-    if (status >= 0) status = sd_event_get_exit_code(event_.get(), &code);
-    return status < 0 || code < 0 ? 1 : code;
+    return status < 0 ? 1 : 0;
 }
 
 std::string Loop::status_line() const {
@@ -192,6 +193,7 @@ void Loop::all_done() {
     follow_steering();
     if (!is_ready_) {
         is_ready_ = true;
+        host::forget_code();
         sd_notify(0, "READY=1");
         log_.info("ready");
     }
@@ -223,7 +225,7 @@ void Loop::stop() {
 void Loop::leave_when_quiet() {
     constexpr std::chrono::milliseconds pause{20};
     if (manager_.is_quiet())
-        sd_event_exit(event_.get(), 0);
+        has_left_ = true;
     else
         quiet_.arm(pause);
 }

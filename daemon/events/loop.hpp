@@ -109,6 +109,7 @@ class Loop {
         false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool is_ready_ = false;
     bool is_stopping_ = false;
+    bool has_left_ = false; ///< all that was to be put back is
 };
 
 } // namespace affinityd::events

@@ -8,13 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include <sys/types.h>
-#include <sys/un.h>
-
 namespace affinityd::host {
 
-/// Ordinary files of the daemon (state, policies) and of users, and local sockets: absolute or
-/// working-directory paths, not kernel trees.
+/// Ordinary files of the daemon (state, policies) and of users: absolute or working-directory paths, not
+/// kernel trees.
 
 enum class Links : bool { followed, refused };
 
@@ -53,12 +50,5 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 
 /// The same of a file alone, in a folder that was checked: thousands may be there. A link is an Error.
 [[nodiscard]] Result<void> check_entry(const std::string& path);
-
-/// The address of a local socket, unix(7). An Error: the path is too long for one.
-[[nodiscard]] Result<sockaddr_un> local_address(const std::string& path);
-
-/// Binds a local socket of `type` (SOCK_STREAM, SOCK_SEQPACKET), which does not block, to `path` in place of
-/// what is there, and listens. `umask`: 0177 for root only, 0111 for all users.
-[[nodiscard]] Result<Fd> listen_at(const std::string& path, int type, mode_t umask);
 
 } // namespace affinityd::host

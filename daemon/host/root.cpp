@@ -57,6 +57,18 @@ bool means_absent(int code) {
            code == EINVAL;
 }
 
+std::expected<std::string, int> read_rest(const Fd& file, std::size_t limit) {
+    std::string text;
+    std::array<char, 16384> chunk; // NOLINT: filled by read
+    while (text.size() < limit) {
+        const auto got = ::read(file.get(), chunk.data(), std::min(chunk.size(), limit - text.size()));
+        if (got == 0) break;
+        if (got < 0 && errno != EINTR) return std::unexpected(errno);
+        if (got > 0) text.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    return text;
+}
+
 Result<Dir> Dir::open(int base, const std::string& path, bool confined) {
     Fd fd(open_below(base, path, O_RDONLY | O_DIRECTORY, confined));
     if (!fd) return fail("cannot open the directory", path, errno);
@@ -84,19 +96,10 @@ Result<std::optional<std::string>> Dir::read(const std::string& path, std::size_
         if (means_absent(errno)) return std::nullopt;
         return fail("cannot open", path, errno);
     }
-    std::string text;
-    std::array<char, 16384> chunk; // NOLINT: filled by read
-    while (text.size() < limit) {
-        const auto got = ::read(file.get(), chunk.data(), std::min(chunk.size(), limit - text.size()));
-        if (got == 0) break;
-        if (got < 0) {
-            if (errno == EINTR) continue;
-            if (means_absent(errno)) return std::nullopt; // the device or task left between open and read
-            return fail("cannot read", path, errno);
-        }
-        text.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-    return text;
+    auto text = read_rest(file, limit);
+    if (text) return std::move(*text);
+    if (means_absent(text.error())) return std::nullopt; // the device or task left between open and read
+    return fail("cannot read", path, text.error());
 }
 
 std::optional<std::string> Dir::text(const std::string& path) const {

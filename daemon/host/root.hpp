@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "host/fd.hpp"
 
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace affinityd::host {
 /// True if this errno value of a look into a kernel tree means "not there": the file, device or task is
 /// absent or has just left. After all other values its state is unknown.
 [[nodiscard]] bool means_absent(int code);
+
+/// The text of an open file from where it is, at most `limit` bytes; or an errno value.
+[[nodiscard]] std::expected<std::string, int> read_rest(const Fd& file, std::size_t limit);
 
 /// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
 /// '/'. An absent file is no value rather than an Error: kernel files come and go with

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <csignal>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 namespace affinityd::host {
 
@@ -21,6 +24,19 @@ class BlockedSignals {
   private:
     sigset_t before_{};
 };
+
+/// Starts a thread that is left to itself, with all signals blocked. False: the kernel gives none now, as
+/// when a user has forked until no process id is left.
+template <class Work>
+[[nodiscard]] bool start_thread(Work work) {
+    const BlockedSignals blocked;
+    try {
+        std::thread(std::move(work)).detach();
+    } catch (const std::system_error&) {
+        return false;
+    }
+    return true;
+}
 
 /// The signals by which people end a program, without those that it was started to ignore: nohup(1) has it
 /// ignore SIGHUP, a shell its background SIGINT.

@@ -12,14 +12,11 @@ namespace affinityd::host {
 /// Lines "name:first:count"; others are passed over.
 void SubordinateIds::parse(std::string_view text) {
     ranges_.clear();
-    while (!text.empty()) {
-        const auto line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(text.size(), line.size() + 1));
-        const auto name_end = line.find(':');
-        const auto first_end = name_end == std::string_view::npos ? name_end : line.find(':', name_end + 1);
-        if (first_end == std::string_view::npos) continue;
-        const auto first = parse_number<uid_t>(line.substr(name_end + 1, first_end - name_end - 1));
-        const auto count = parse_number<std::uint32_t>(line.substr(first_end + 1));
+    for (const auto line : split(text, '\n')) {
+        const auto fields = split(line, ':');
+        if (fields.size() != 3) continue;
+        const auto first = parse_number<uid_t>(fields[1]);
+        const auto count = parse_number<std::uint32_t>(fields[2]);
         if (first && count && *first > 0 && *count > 0) ranges_.push_back({*first, *count});
     }
     std::ranges::sort(ranges_, {}, &Range::first);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/command_lines.hpp"
 
+#include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/signals.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -24,19 +22,11 @@ namespace affinityd::inventory {
 namespace {
 
 constexpr std::chrono::seconds long_silence{1}; ///< a busy machine is late, too
-constexpr std::size_t most_waiting_for_one = 2, most_waiting = 16, most_slow = 4096;
+constexpr std::size_t most_waiting_for_one = 2, most_waiting = 16;
 
 CommandLines::Answer read_all(const host::Fd& file, std::size_t limit) {
-    CommandLines::Answer answer;
-    std::array<char, 16384> chunk; // NOLINT: filled by read
-    while (answer.text.size() < limit) {
-        const auto got = ::read(file.get(), chunk.data(), std::min(chunk.size(), limit - answer.text.size()));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) answer.code = errno;
-        if (got <= 0) break;
-        answer.text.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-    return answer;
+    auto text = host::read_rest(file, limit);
+    return text ? CommandLines::Answer{0, std::move(*text)} : CommandLines::Answer{text.error(), {}};
 }
 
 } // namespace
@@ -90,12 +80,7 @@ CommandLines::~CommandLines() {
 
 bool CommandLines::start() {
     auto reader = std::make_shared<Reader>();
-    const host::BlockedSignals blocked;
-    try {
-        std::thread([reader, arrived = arrived_] { reader->work(*arrived); }).detach();
-    } catch (const std::system_error&) {
-        return false;
-    }
+    if (!host::start_thread([reader, arrived = arrived_] { reader->work(*arrived); })) return false;
     reader_ = std::move(reader);
     return true;
 }
@@ -108,12 +93,6 @@ bool CommandLines::has_room(uid_t user) const {
     const auto is_users = [&](const auto& reader) { return reader->user == user; };
     return waiting_.size() < most_waiting &&
            std::ranges::count_if(waiting_, is_users) < static_cast<std::ptrdiff_t>(most_waiting_for_one);
-}
-
-CommandLines::Clock::duration CommandLines::patience_for(const TaskId& process, Clock::time_point now) const {
-    const auto late = slow_.find(process);
-    return late != slow_.end() && now - late->second < std::chrono::minutes(1) ? Clock::duration::zero()
-                                                                               : patience_;
 }
 
 CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, std::size_t limit, uid_t user) {
@@ -135,13 +114,10 @@ CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, st
     lock.unlock();
     reader->changed.notify_all();
     lock.lock();
-    const auto patience = patience_for(process, reader->asked);
-    if (reader->changed.wait_for(lock, patience, [&] { return reader->answer.has_value(); }))
+    if (reader->changed.wait_for(lock, patience_, [&] { return reader->answer.has_value(); }))
         return std::move(*reader->answer);
     reader->is_left = true;
     lock.unlock();
-    if (slow_.size() >= most_slow) slow_.clear();
-    slow_[process] = Clock::now();
     waiting_.push_back(std::exchange(reader_, nullptr));
     return {EAGAIN, {}};
 }

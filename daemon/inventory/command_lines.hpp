@@ -18,10 +18,9 @@ namespace affinityd::inventory {
 
 /// Reads /proc/PID/cmdline on a thread, because the read waits for the lock of the process's memory map, and
 /// a process can have that held for good: one of its pages lies on a file system in user space that does not
-/// answer. The caller waits for three milliseconds, and not at all for a process that was late within the
-/// last minute; an answer that comes later is kept for the next read. A thread that gets no answer is left to
-/// itself: two for the processes of one user, 16 in all. When there are so many, nothing is read for that
-/// user, or for all, until one of them has come back.
+/// answer. The caller waits for three milliseconds; an answer that comes later is kept for the next read. A
+/// thread that gets no answer is left to itself: two for the processes of one user, 16 in all. When there are
+/// so many, nothing is read for that user, or for all, until one of them has come back.
 class CommandLines {
   public:
     using Clock = std::chrono::steady_clock;
@@ -51,14 +50,12 @@ class CommandLines {
     [[nodiscard]] bool start();
     [[nodiscard]] bool is_asked(const TaskId& process) const;
     [[nodiscard]] bool has_room(uid_t user) const;
-    [[nodiscard]] Clock::duration patience_for(const TaskId& process, Clock::time_point now) const;
 
     Clock::duration patience_;
     std::shared_ptr<const host::Fd> arrived_;
     std::shared_ptr<Reader> reader_;               ///< the one that takes the next question; null: none yet
     std::vector<std::shared_ptr<Reader>> waiting_; ///< those that got no answer in time
     std::unordered_map<TaskId, Answer> late_;      ///< those of one call of take_late()
-    std::unordered_map<TaskId, Clock::time_point> slow_; ///< when a process was late last
     bool has_refused_ = false;
 };
 

@@ -23,6 +23,7 @@ Result<NumberedEntries> NumberedEntries::open(const host::Dir& parent, const std
 }
 
 Result<bool> NumberedEntries::fill() {
+    if (dir_.fd() < 0) return false;
     const long got = ::syscall(SYS_getdents64, dir_.fd(), buffer_->data(), buffer_->size());
     if (got < 0 && !host::means_absent(errno)) return fail("cannot list numbered entries", {}, errno);
     at_ = 0;
@@ -67,14 +68,6 @@ std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int numb
     return parse_number<std::uint64_t>(name.substr(head.size(), name.size() - head.size() - 1));
 }
 
-int why_no_link(const host::Dir& descriptors, int number) {
-    std::array<char, 1> text{};
-    const bool may =
-        ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), text.data(), text.size()) >= 0;
-    const int code = may ? 0 : errno;
-    return code == EACCES || code == EPERM ? code : 0;
-}
-
 Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::size_t most) {
     auto entries = NumberedEntries::open(process, "fd");
     if (!entries) return std::unexpected(entries.error());
@@ -89,23 +82,27 @@ Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::
     return inodes;
 }
 
-Result<PidStream> PidStream::open(const host::Root& root) {
-    auto entries = NumberedEntries::open(root.proc(), "");
-    if (entries) return PidStream(std::move(*entries));
-    if (root.is_live() || !host::means_absent(entries.error().code)) return std::unexpected(entries.error());
-    return PidStream(std::nullopt);
-}
-
-Result<std::optional<int>> PidStream::next() {
-    while (entries_) {
-        auto pid = entries_->next();
-        if (!pid || (*pid && **pid > 0)) return pid;
-        if (!*pid) entries_.reset();
-    }
-    return std::nullopt;
+Result<NumberedEntries> NumberedEntries::open(const host::Root& root) {
+    auto entries = open(root.proc(), "");
+    if (entries || root.is_live() || !host::means_absent(entries.error().code)) return entries;
+    return NumberedEntries(host::Dir{});
 }
 
 namespace {
+
+Result<std::vector<int>> list_all(const host::Root& root) {
+    auto entries = NumberedEntries::open(root);
+    if (!entries) return std::unexpected(entries.error());
+    std::vector<int> pids;
+    while (true) {
+        const auto pid = entries->next();
+        if (!pid) return std::unexpected(pid.error());
+        if (!*pid) break;
+        pids.push_back(**pid);
+    }
+    std::ranges::sort(pids);
+    return pids;
+}
 
 Result<std::vector<int>> list_live_pids() {
     pids_item item = PIDS_ID_PID;
@@ -126,43 +123,27 @@ Result<std::vector<int>> list_live_pids() {
 } // namespace
 
 Result<std::vector<int>> list_pids(const host::Root& root) {
-    if (root.is_live()) return list_live_pids();
-    auto stream = PidStream::open(root);
-    if (!stream) return std::unexpected(stream.error());
-    std::vector<int> pids;
-    while (true) {
-        const auto pid = stream->next();
-        if (!pid) return std::unexpected(pid.error());
-        if (!*pid) break;
-        pids.push_back(**pid);
-    }
-    std::ranges::sort(pids);
-    return pids;
+    return root.is_live() ? list_live_pids() : list_all(root);
 }
 
-namespace {
-
-bool is_queue_thread(std::string_view comm) { return comm.starts_with("napi/") || comm.starts_with("irq/"); }
-
-} // namespace
-
 KernelThreadScan::KernelThreadScan(const host::Root& root, std::span<const KernelThread> known)
-    : root_(&root), known_(known.begin(), known.end()) {}
+    : root_(&root) {
+    for (const auto& thread : known)
+        pids_.push_back(thread.id.tid);
+}
 
-Result<void> KernelThreadScan::begin() {
-    has_begun_ = true;
+Result<void> KernelThreadScan::list() {
+    is_listed_ = true;
     const auto text = root_->proc().text("2/task/2/children");
-    if (!text || text->empty()) {
-        auto stream = PidStream::open(*root_);
-        if (!stream) return std::unexpected(stream.error());
-        stream_ = std::move(*stream);
+    if (text && !text->empty()) {
+        for (const auto word : split_words(*text))
+            if (const auto pid = parse_number<int>(word)) pids_.push_back(*pid);
+        sort_unique(pids_);
         return {};
     }
-    for (const auto word : split_words(*text))
-        if (const auto pid = parse_number<int>(word); pid && *pid > 0) children_.push_back(*pid);
-    for (const auto& thread : known_)
-        if (std::ranges::find(children_, thread.id.tid) == children_.end())
-            children_.push_back(thread.id.tid);
+    auto all = list_all(*root_);
+    if (!all) return std::unexpected(all.error());
+    pids_ = std::move(*all);
     return {};
 }
 
@@ -174,40 +155,26 @@ Result<void> KernelThreadScan::look_at(int pid) {
     // Any program may have the name napi/eth0-1; the flag is the kernel's.
     if (!line || line->id != pid || line->is_dead() || (line->flags & pf_kthread) == 0) return {};
     auto comm = unescape_comm(line->comm);
-    if (is_queue_thread(comm)) found_.push_back({{pid, line->start_time}, std::move(comm)});
+    if (comm.starts_with("napi/") || comm.starts_with("irq/"))
+        found_.push_back({{pid, line->start_time}, std::move(comm)});
     return {};
 }
 
-/// 0: no more.
-Result<int> KernelThreadScan::next() {
-    if (stream_) {
-        const auto pid = stream_->next();
-        if (!pid) return std::unexpected(pid.error());
-        return pid->value_or(0);
-    }
-    if (children_.empty()) return 0;
-    const int pid = children_.back();
-    children_.pop_back();
-    return pid;
-}
-
 bool KernelThreadScan::step(const std::function<bool()>& out_of_time) {
-    auto done = has_begun_ ? Result<void>() : begin();
-    while (done) {
-        const auto pid = next();
-        if (pid && *pid == 0) return true;
-        done = pid ? look_at(*pid) : std::unexpected(pid.error());
+    auto done = is_listed_ ? Result<void>() : list();
+    while (done && !pids_.empty()) {
+        const int pid = pids_.back();
+        pids_.pop_back();
+        done = look_at(pid);
         if (done && out_of_time()) return false;
     }
-    fault_ = done.error();
+    if (!done) fault_ = done.error();
     return true;
 }
 
 Result<std::vector<KernelThread>> KernelThreadScan::take() {
     if (fault_) return std::unexpected(*fault_);
     std::ranges::sort(found_, {}, &KernelThread::id);
-    const auto rest = std::ranges::unique(found_);
-    found_.erase(rest.begin(), rest.end());
     return std::move(found_);
 }
 

@@ -34,6 +34,9 @@ class NumberedEntries {
   public:
     /// `path` below `parent`; an Error if it cannot be opened.
     static Result<NumberedEntries> open(const host::Dir& parent, const std::string& path);
+    /// The processes of a machine; of a recording without processes none. One that is born or ends meanwhile
+    /// may or may not be among them.
+    static Result<NumberedEntries> open(const host::Root& root);
 
     /// The next number; no value at the end. A directory whose process leaves meanwhile ends early. An
     /// Error: the listing broke off, so what came so far is not all.
@@ -57,28 +60,12 @@ class NumberedEntries {
 /// The socket behind a descriptor; no value: it is something else, or closed. `descriptors`: /proc/PID/fd.
 [[nodiscard]] std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number);
 
-/// The errno value, EACCES or EPERM, if it may not be read what a descriptor leads to (CAP_SYS_PTRACE, a
-/// security module); 0: it may.
-[[nodiscard]] int why_no_link(const host::Dir& descriptors, int number);
-
 /// Inodes of the sockets that a process has open, ascending, each once; the first `most` of its descriptors
 /// are looked at, with one readlink(2) for each. `process`: its folder below /proc, or that of one of its
 /// threads. An Error: its descriptors cannot be listed.
 [[nodiscard]] Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::size_t most);
 
-/// The processes of a machine, one at a time, so that a listing of a hundred thousand can be interrupted
-/// and resumed. A process that is born or ends meanwhile may or may not be among them.
-class PidStream {
-  public:
-    static Result<PidStream> open(const host::Root& root);
-
-    /// No value: that was the last. An Error: the listing broke off, so processes are missing.
-    Result<std::optional<int>> next();
-
-  private:
-    explicit PidStream(std::optional<NumberedEntries> entries) : entries_(std::move(entries)) {}
-    std::optional<NumberedEntries> entries_; ///< no value: a recording without processes, or the end
-};
+using PidStream = NumberedEntries;
 
 /// Process ids in ascending order, in one go: on this machine through libproc2. A recording without processes
 /// has none.
@@ -107,15 +94,12 @@ class KernelThreadScan {
     [[nodiscard]] Result<std::vector<KernelThread>> take();
 
   private:
-    [[nodiscard]] Result<int> next();
+    [[nodiscard]] Result<void> list();
     [[nodiscard]] Result<void> look_at(int pid);
-    [[nodiscard]] Result<void> begin();
 
     const host::Root* root_;
-    std::vector<KernelThread> known_;
-    bool has_begun_ = false;
-    std::vector<int> children_;       ///< still to be looked at, from the back
-    std::optional<PidStream> stream_; ///< used instead where there is no reliable list
+    bool is_listed_ = false;
+    std::vector<int> pids_; ///< still to be looked at, from the back; before the list, those known before
     std::vector<KernelThread> found_;
     std::optional<Error> fault_;
 };

@@ -292,203 +292,194 @@ std::optional<std::string> living_thread(const host::Dir& process, int leader) {
     return std::nullopt;
 }
 
-enum class Of {
-    leader,
-    living ///< a thread that lives: a main thread that has ended has given back program and descriptors
-};
-
 /// Its folder below /proc.
 struct Folder {
     host::Dir dir;
     std::string path;
 };
 
-void note(bool& is_complete, const Error& fault) {
-    if (fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM) is_complete = false;
+template <class Fact, class Read>
+const Fact& once(std::optional<Fact>& kept, Read read) {
+    if (!kept) kept = read();
+    return *kept;
 }
+
+class LazyFacts final : public ProcessFacts {
+  public:
+    LazyFacts(const host::Root& root, FactSources* sources, CheapFacts cheap)
+        : root_(&root), sources_(sources), cheap_(std::move(cheap)) {}
+
+    [[nodiscard]] TaskId id() const override { return cheap_.id; }
+    [[nodiscard]] int parent() const override { return cheap_.parent; }
+    [[nodiscard]] bool is_kernel() const override { return (cheap_.flags & pf_kthread) != 0; }
+    [[nodiscard]] const std::string& comm() const override { return cheap_.comm; }
+    [[nodiscard]] const std::string& exe() const override { return program().path; }
+    [[nodiscard]] bool is_exe_true() const override {
+        return once(expensive().is_exe_true, [&] {
+            const auto its = open();
+            return its ? noted(is_program_of_this_machine(*root_, its->dir, program())).value_or(false)
+                       : false;
+        });
+    }
+    [[nodiscard]] const std::string& cmdline() const override {
+        return once(expensive().cmdline, [&] {
+            auto text = arguments();
+            while (!text.empty() && text.back() == '\0') // programs that rewrite it leave many
+                text.pop_back();
+            std::ranges::replace(text, '\0', ' ');
+            return text;
+        });
+    }
+    [[nodiscard]] const std::string& cgroup() const override {
+        return once(expensive().cgroup, [&] { return cgroup_of(read(open(), "cgroup", small_file)); });
+    }
+    [[nodiscard]] unsigned uid() const override { return owner().uid; }
+    [[nodiscard]] unsigned gid() const override { return owner().gid; }
+    [[nodiscard]] const std::string& user() const override {
+        return once(expensive().user, [&]() -> std::string {
+            if (uid() == unknown) return "";
+            return sources_ != nullptr ? sources_->user(uid()) : std::to_string(uid());
+        });
+    }
+    [[nodiscard]] const std::string& group() const override {
+        return once(expensive().group, [&]() -> std::string {
+            if (uid() == unknown) return "";
+            return sources_ != nullptr ? sources_->group(gid()) : std::to_string(gid());
+        });
+    }
+    [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override {
+        return once(expensive().ports, [&] {
+            const auto its = sources_ == nullptr || sockets().empty() ? std::nullopt : open();
+            if (!its) return std::vector<std::uint16_t>{};
+            auto found = sources_->listen_ports(its->path, sockets());
+            if (!found) await(); // the list
+            return std::move(found).value_or(std::vector<std::uint16_t>{});
+        });
+    }
+    [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override {
+        return once(expensive().foreign_ports, [&] {
+            const auto its = sockets().empty() ? std::nullopt : open();
+            return its ? foreign_listen_ports(*root_, its->path, sockets()) : std::vector<std::uint16_t>{};
+        });
+    }
+    [[nodiscard]] bool is_complete() const override { return is_complete_; }
+    [[nodiscard]] bool is_silent() const override { return is_silent_; }
+
+  private:
+    /// No user can have this id: what cannot be read must not pass for root.
+    static constexpr unsigned unknown = ~0U;
+    struct Expensive {
+        std::optional<Program> program;
+        std::optional<bool> is_exe_true;
+        std::optional<std::string> cmdline, cgroup, user, group;
+        std::optional<EffectiveIds> owner;
+        std::optional<std::vector<std::uint64_t>> inodes; ///< of its sockets
+        std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
+    };
+    [[nodiscard]] Expensive& expensive() const {
+        if (!expensive_) expensive_ = std::make_unique<Expensive>();
+        return *expensive_;
+    }
+    [[nodiscard]] const Program& program() const {
+        return once(expensive().program, [&] {
+            const auto its = open();
+            return program_of(its ? its->dir.link("exe").value_or("") : "");
+        });
+    }
+    [[nodiscard]] const EffectiveIds& owner() const {
+        return once(expensive().owner, [&] {
+            return parse_effective_ids(read(open_leader(), "status", small_file))
+                .value_or(EffectiveIds{unknown, unknown});
+        });
+    }
+    [[nodiscard]] const std::vector<std::uint64_t>& sockets() const {
+        return once(expensive().inodes, [&] {
+            const auto its = is_kernel() ? std::nullopt : open();
+            return its ? noted(socket_inodes(its->dir, most_descriptors))
+                             .value_or(std::vector<std::uint64_t>{})
+                       : std::vector<std::uint64_t>{};
+        });
+    }
+    [[nodiscard]] std::string arguments() const;
+    [[nodiscard]] std::optional<Folder> open_leader() const;
+    [[nodiscard]] std::optional<Folder> open() const;
+    [[nodiscard]] std::string read(const std::optional<Folder>& folder, const char* name,
+                                   std::size_t limit) const;
+    /// The result, after a look at why there is none.
+    template <class Found>
+    [[nodiscard]] Result<Found> noted(Result<Found> found) const {
+        if (!found) note(found.error().code);
+        return found;
+    }
+    /// The answer is not there yet.
+    void await() const {
+        is_silent_ = true;
+        is_complete_ = false;
+    }
+    void note(int code) const {
+        if (code == EMFILE || code == ENFILE || code == ENOMEM) is_complete_ = false;
+    }
+
+    const host::Root* root_;
+    FactSources* sources_;
+    CheapFacts cheap_;
+    mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
+    mutable bool is_complete_ = true;
+    mutable bool is_silent_ = false;
+};
 
 /// If it is still the same process.
-std::optional<Folder> open_folder(const host::Root& root, const LazyFacts::Cheap& process, Of of,
-                                  bool& is_complete) {
-    auto path = std::to_string(process.id.tid);
-    auto dir = root.proc().dir(path);
-    if (!dir) {
-        note(is_complete, dir.error());
-        return std::nullopt;
-    }
-    const auto text = dir->read("stat", small_file);
-    if (!text) note(is_complete, text.error());
-    if (!text || !*text) return std::nullopt;
-    const auto line = parse_stat(**text);
-    if (!line || line->start_time != process.id.start_time)
-        return std::nullopt; // the number belongs to another now
-    if (of == Of::leader || !process.is_leader_dead) return Folder{std::move(*dir), std::move(path)};
-    const auto thread = living_thread(*dir, process.id.tid);
-    if (!thread) return std::nullopt;
-    auto its = dir->dir(*thread);
-    if (!its) {
-        note(is_complete, its.error());
-        return std::nullopt;
-    }
-    return Folder{std::move(*its), path + "/" + *thread};
+std::optional<Folder> LazyFacts::open_leader() const {
+    auto path = std::to_string(cheap_.id.tid);
+    auto dir = noted(root_->proc().dir(path));
+    if (!dir) return std::nullopt;
+    const auto text = noted(dir->read("stat", small_file)).value_or(std::nullopt);
+    const auto line = text ? parse_stat(*text) : std::nullopt;
+    if (!line || line->start_time != cheap_.id.start_time) return std::nullopt; // it is another's now
+    return Folder{std::move(*dir), std::move(path)};
 }
 
-std::string read_file(const host::Root& root, const LazyFacts::Cheap& process, Of of, bool& is_complete,
-                      const std::string& name, std::size_t limit) {
-    const auto folder = open_folder(root, process, of, is_complete);
+/// Of a thread that lives: a main thread that has ended has given back program and descriptors.
+std::optional<Folder> LazyFacts::open() const {
+    auto leader = open_leader();
+    if (!leader || !cheap_.is_leader_dead) return leader;
+    const auto thread = living_thread(leader->dir, cheap_.id.tid);
+    auto its = thread ? noted(leader->dir.dir(*thread)) : fail("no thread lives");
+    if (!its) return std::nullopt;
+    return Folder{std::move(*its), leader->path + "/" + *thread};
+}
+
+std::string LazyFacts::read(const std::optional<Folder>& folder, const char* name, std::size_t limit) const {
     if (!folder) return {};
-    auto text = folder->dir.read(name, limit);
-    if (!text) note(is_complete, text.error());
-    if (!text || !*text) return {};
-    return std::move(**text);
+    return noted(folder->dir.read(name, limit)).value_or(std::nullopt).value_or("");
+}
+
+/// A kernel thread has none, and no memory for which a reader could wait.
+std::string LazyFacts::arguments() const {
+    auto* lines = sources_ == nullptr ? nullptr : sources_->command_lines();
+    const auto its = open();
+    if (lines == nullptr || is_kernel()) return read(its, "cmdline", cmdline_limit);
+    if (!its) return {};
+    auto file = noted(its->dir.open_file("cmdline", O_RDONLY));
+    if (!file) return {};
+    auto answer = lines->read(cheap_.id, std::move(*file), cmdline_limit, sources_->owner(cheap_.id.tid));
+    if (answer.code == 0) return std::move(answer.text);
+    note(answer.code);
+    if (answer.code == EAGAIN) await();
+    return {};
 }
 
 } // namespace
+
+std::shared_ptr<ProcessFacts> lazy_facts(const host::Root& root, FactSources* sources, CheapFacts cheap) {
+    return std::make_shared<LazyFacts>(root, sources, std::move(cheap));
+}
 
 std::optional<EffectiveIds> parse_effective_ids(std::string_view status) {
     const auto uid = second_number(status, "Uid:");
     const auto gid = second_number(status, "Gid:");
     if (!uid || !gid) return std::nullopt;
     return EffectiveIds{*uid, *gid};
-}
-
-LazyFacts::Expensive& LazyFacts::expensive() const {
-    if (!expensive_) expensive_ = std::make_unique<Expensive>();
-    return *expensive_;
-}
-
-const Program& LazyFacts::program() const {
-    auto& program = expensive().program;
-    if (!program) {
-        const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
-        program = program_of(its ? its->dir.link("exe").value_or("") : "");
-    }
-    return *program;
-}
-
-bool LazyFacts::is_exe_true() const {
-    auto& is_true = expensive().is_exe_true;
-    if (!is_true) {
-        const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
-        const auto known =
-            its ? is_program_of_this_machine(*root_, its->dir, program()) : Result<bool>(false);
-        if (!known) note(is_complete_, known.error());
-        is_true = known.value_or(false);
-    }
-    return *is_true;
-}
-
-/// A kernel thread has none, and no memory for which a reader could wait.
-std::string LazyFacts::arguments() const {
-    auto* lines = sources_ == nullptr ? nullptr : sources_->command_lines();
-    if (lines == nullptr || is_kernel())
-        return read_file(*root_, cheap_, Of::living, is_complete_, "cmdline", cmdline_limit);
-    const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
-    if (!its) return {};
-    auto file = its->dir.open_file("cmdline", O_RDONLY);
-    if (!file) {
-        note(is_complete_, file.error());
-        return {};
-    }
-    auto answer = lines->read(cheap_.id, std::move(*file), cmdline_limit, sources_->owner(cheap_.id.tid));
-    if (answer.code == 0) return std::move(answer.text);
-    is_silent_ |= answer.code == EAGAIN;
-    is_complete_ &= answer.code != EAGAIN;
-    note(is_complete_, fail("cannot read", "cmdline", answer.code).error());
-    return {};
-}
-
-const std::string& LazyFacts::cmdline() const {
-    auto& cmdline = expensive().cmdline;
-    if (!cmdline) {
-        cmdline = arguments();
-        while (!cmdline->empty() && cmdline->back() == '\0') // programs that rewrite it leave many
-            cmdline->pop_back();
-        for (char& c : *cmdline)
-            if (c == '\0') c = ' ';
-    }
-    return *cmdline;
-}
-
-const std::string& LazyFacts::cgroup() const {
-    auto& cgroup = expensive().cgroup;
-    if (!cgroup)
-        cgroup = cgroup_of(read_file(*root_, cheap_, Of::living, is_complete_, "cgroup", small_file));
-    return *cgroup;
-}
-
-const LazyFacts::Owner& LazyFacts::owner() const {
-    auto& owner = expensive().owner;
-    if (!owner) {
-        const auto ids =
-            parse_effective_ids(read_file(*root_, cheap_, Of::leader, is_complete_, "status", small_file));
-        owner = ids ? Owner{ids->uid, ids->gid, true} : Owner{};
-    }
-    return *owner;
-}
-
-/// Without those of a scanner: the files only.
-FactSources& LazyFacts::sources() const {
-    if (sources_ != nullptr) return *sources_;
-    auto& own = expensive().own;
-    if (!own) own = std::make_unique<FactSources>(*root_, AskName{});
-    return *own;
-}
-
-const std::string& LazyFacts::user() const {
-    auto& user = expensive().user;
-    if (!user) {
-        user = owner().known ? sources().user(owner().uid) : "";
-    }
-    return *user;
-}
-
-const std::string& LazyFacts::group() const {
-    auto& group = expensive().group;
-    if (!group) {
-        group = owner().known ? sources().group(owner().gid) : "";
-    }
-    return *group;
-}
-
-const std::vector<std::uint64_t>& LazyFacts::sockets() const {
-    auto& inodes = expensive().inodes;
-    if (!inodes) {
-        const auto its = is_kernel() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
-        auto found = its ? socket_inodes(its->dir, most_descriptors) : std::vector<std::uint64_t>();
-        if (!found) note(is_complete_, found.error());
-        inodes = std::move(found).value_or(std::vector<std::uint64_t>());
-    }
-    return *inodes;
-}
-
-const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
-    const auto& inodes = sockets();
-    auto& ports = expensive().ports;
-    if (!ports) {
-        ports.emplace();
-        const auto its =
-            inodes.empty() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
-        if (its) {
-            auto found = sources().listen_ports(its->path, inodes);
-            is_silent_ |= !found; // until the list comes
-            is_complete_ &= found.has_value();
-            ports = std::move(found).value_or(std::vector<std::uint16_t>{});
-        }
-    }
-    return *ports;
-}
-
-const std::vector<std::uint16_t>& LazyFacts::foreign_ports() const {
-    const auto& inodes = sockets();
-    auto& ports = expensive().foreign_ports;
-    if (!ports) {
-        ports.emplace();
-        if (!inodes.empty())
-            if (const auto its = open_folder(*root_, cheap_, Of::living, is_complete_))
-                ports = foreign_listen_ports(*root_, its->path, inodes);
-    }
-    return *ports;
 }
 
 } // namespace affinityd::inventory

@@ -98,24 +98,6 @@ std::optional<StatLine> parse_stat(std::string_view text) {
     return line;
 }
 
-std::optional<StatTimes> parse_stat_times(std::string_view text) {
-    auto parts = split_line(text);
-    if (!parts) return std::nullopt;
-    auto& fields = parts->fields;
-    StatTimes times;
-    fields.skip(1); // state
-    if (!fields.number(times.parent)) return std::nullopt;
-    fields.skip(9); // process group to the faults of children
-    if (!fields.number(times.user) || !fields.number(times.system) || !fields.number(times.children_user) ||
-        !fields.number(times.children_system))
-        return std::nullopt;
-    fields.skip(4); // priority, nice, threads, an unused timer
-    if (!fields.number(times.start_time)) return std::nullopt;
-    fields.skip(16); // sizes and addresses, signals, places of waiting
-    if (int cpu = 0; fields.number(cpu)) times.cpu = cpu;
-    return times;
-}
-
 namespace {
 
 std::string unescape(std::string_view text) {
@@ -329,19 +311,21 @@ std::optional<int> thread_by_own_number(const host::Root& root, int pid, int own
     return found == tids.end() ? std::nullopt : std::optional(*found);
 }
 
-namespace {
-
-constexpr std::uint64_t second_ns = 1'000'000'000;
-
-} // namespace
-
 std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks) {
-    const auto times = parse_stat_times(stat);
-    if (!times || !times->cpu || ticks <= 0) return std::nullopt;
+    auto parts = split_line(stat);
+    if (!parts || ticks <= 0) return std::nullopt;
+    auto& fields = parts->fields;
     RunRecord record;
-    record.start_time = times->start_time;
-    record.cpu = *times->cpu;
-    record.run_ns = (times->user + times->system) * (second_ns / static_cast<std::uint64_t>(ticks));
+    std::uint64_t user = 0;
+    std::uint64_t system = 0;
+    fields.skip(11); // state to faults
+    if (!fields.number(user) || !fields.number(system)) return std::nullopt;
+    fields.skip(6); // times of children, priority, nice, threads, an unused timer
+    if (!fields.number(record.start_time)) return std::nullopt;
+    fields.skip(16); // sizes and addresses, signals, places of waiting
+    if (!fields.number(record.cpu)) return std::nullopt;
+    constexpr std::uint64_t second_ns = 1'000'000'000;
+    record.run_ns = (user + system) * (second_ns / static_cast<std::uint64_t>(ticks));
     return record;
 }
 

@@ -34,18 +34,6 @@ struct StatLine {
 /// such line.
 [[nodiscard]] std::optional<StatLine> parse_stat(std::string_view text);
 
-/// The part of such a line about the time that a task took; clock ticks.
-struct StatTimes {
-    int parent = 0;                    ///< field 4
-    std::uint64_t user = 0;            ///< field 14
-    std::uint64_t system = 0;          ///< field 15
-    std::uint64_t children_user = 0;   ///< field 16: of children that were waited for
-    std::uint64_t children_system = 0; ///< field 17
-    std::uint64_t start_time = 0;      ///< field 22, since boot
-    std::optional<int> cpu; ///< field 39: where it runs or ran last; no value in a line that was cut
-};
-[[nodiscard]] std::optional<StatTimes> parse_stat_times(std::string_view text);
-
 /// The name as the task has it: the kernel writes a line end as "\n" and a backslash as "\\"
 /// (proc_task_name(), fs/proc/array.c).
 [[nodiscard]] std::string unescape_comm(std::string_view text);

@@ -6,7 +6,7 @@
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace affinityd::inventory {
@@ -14,7 +14,6 @@ namespace affinityd::inventory {
 namespace {
 
 constexpr int most_rounds = 16;
-constexpr int names_per_step = 128; ///< a listing of 50,000 threads takes longer than a slice
 
 /// The process's own directory, if its number has not gone to another process since.
 Result<std::optional<host::Dir>> own_directory(const host::Root& root, TaskId id) {
@@ -35,57 +34,12 @@ Result<std::optional<host::Dir>> own_directory(const host::Root& root, TaskId id
 /// The part of a scan that reads threads.
 struct ProcessScan::Threads {
     std::optional<NumberedEntries> entries; ///< task/; no value: finished
-    bool is_listing = true;
-    std::vector<int> seen;   ///< ascending
-    std::vector<int> listed; ///< of this round so far, while listing
-    std::vector<int> fresh;  ///< of this round; still to be read from `next` on
-    std::size_t next = 0;
+    std::unordered_set<int> seen;
+    bool has_new = false; ///< this round has found a thread that none before had
     int rounds = 0;
     std::vector<Thread> found;
     std::optional<Error> fault;
-
-    void stop(std::optional<Error> why = std::nullopt) {
-        entries.reset();
-        fault = std::move(why);
-    }
-    void list_some();
-    void end_round();
-    void read_next(const host::Root& root, int pid);
 };
-
-void ProcessScan::Threads::list_some() {
-    for (int count = 0; count < names_per_step; ++count) {
-        const auto tid = entries->next();
-        if (!tid) return stop(tid.error());
-        if (!*tid) return end_round();
-        listed.push_back(**tid);
-    }
-}
-
-void ProcessScan::Threads::end_round() {
-    std::ranges::sort(listed);
-    fresh.clear();
-    std::ranges::set_difference(listed, seen, std::back_inserter(fresh));
-    listed.clear();
-    next = 0;
-    is_listing = false;
-    if (fresh.empty()) return stop();
-    const auto middle = static_cast<std::ptrdiff_t>(seen.size());
-    seen.insert(seen.end(), fresh.begin(), fresh.end());
-    std::inplace_merge(seen.begin(), seen.begin() + middle, seen.end());
-}
-
-void ProcessScan::Threads::read_next(const host::Root& root, int pid) {
-    const int tid = fresh[next++];
-    StatBuffer buffer;
-    const auto line = read_stat(entries->dir(), std::to_string(tid) + "/stat", buffer);
-    if (!line) return stop(line.error());
-    if (*line && (*line)->id == tid && !(*line)->is_dead()) found.push_back(make_thread(root, pid, **line));
-    if (next < fresh.size()) return;
-    if (++rounds == most_rounds) return stop();
-    entries->rewind();
-    is_listing = true;
-}
 
 ProcessScan::ProcessScan(const host::Root& root, const StatLine& line, std::shared_ptr<ProcessFacts> facts)
     : root_(&root), id_(facts->id()), flags_(line.flags), session_(line.session), count_(line.threads),
@@ -100,47 +54,65 @@ Result<std::optional<ProcessScan>> ProcessScan::open(const host::Root& root, int
     if (!read) return std::unexpected(read.error());
     const auto& line = *read;
     if (!line || line->id != pid || (line->is_dead() && line->threads <= 1)) return std::nullopt;
-    auto facts = std::make_shared<LazyFacts>(
+    auto facts = lazy_facts(
         root, sources,
-        LazyFacts::Cheap{
-            {pid, line->start_time}, line->parent, line->flags, unescape_comm(line->comm), line->is_dead()});
+        {{pid, line->start_time}, line->parent, line->flags, unescape_comm(line->comm), line->is_dead()});
     return ProcessScan(root, *line, std::move(facts));
 }
 
-void ProcessScan::begin_threads() {
+Result<void> ProcessScan::begin_threads() {
     threads_ = std::make_unique<Threads>();
     const int pid = id_.tid;
-    std::optional<NumberedEntries> tasks;
     // One thread by the kernel's own count: its list need not be looked at. A recording may be cut, so there
     // the list decides.
     if (count_ != 1 || !root_->is_live()) {
         const auto dir = own_directory(*root_, id_);
-        if (!dir) return threads_->stop(dir.error());
-        if (!*dir) return; // gone, with all its threads
-        auto opened = NumberedEntries::open(**dir, "task");
-        if (opened)
-            tasks = std::move(*opened);
-        else if (!host::means_absent(opened.error().code))
-            return threads_->stop(opened.error());
+        if (!dir) return std::unexpected(dir.error());
+        if (!*dir) return {}; // gone, with all its threads
+        auto tasks = NumberedEntries::open(**dir, "task");
+        if (tasks)
+            threads_->entries = std::move(*tasks);
+        else if (!host::means_absent(tasks.error().code))
+            return std::unexpected(tasks.error());
     }
     if (!is_leader_dead_)
         threads_->found.push_back(
             {.id = id_, .comm = comm(), .flags = flags_, .allowed = read_mask(*root_, pid, pid)});
-    threads_->seen.push_back(pid);
-    threads_->entries = std::move(tasks);
+    threads_->seen.insert(pid);
+    return {};
+}
+
+/// The next thread of the list; at its end it begins anew if there were any that are new.
+Result<void> ProcessScan::read_next() {
+    auto& threads = *threads_;
+    const auto tid = threads.entries->next();
+    if (!tid) return std::unexpected(tid.error());
+    if (!*tid) {
+        if (!std::exchange(threads.has_new, false) || ++threads.rounds == most_rounds)
+            threads.entries.reset();
+        else
+            threads.entries->rewind();
+        return {};
+    }
+    if (!threads.seen.insert(**tid).second) return {};
+    threads.has_new = true;
+    StatBuffer buffer;
+    const auto line = read_stat(threads.entries->dir(), std::to_string(**tid) + "/stat", buffer);
+    if (!line) return std::unexpected(line.error());
+    if (*line && (*line)->id == **tid && !(*line)->is_dead())
+        threads.found.push_back(make_thread(*root_, id_.tid, **line));
+    return {};
 }
 
 bool ProcessScan::step(const std::function<bool()>& out_of_time) {
-    if (!threads_) {
-        begin_threads();
-        if (threads_->entries && out_of_time()) return false;
+    auto done = threads_ ? Result<void>() : begin_threads();
+    while (done && threads_->entries) {
+        done = read_next();
+        if (done && threads_->entries && out_of_time()) return false;
     }
-    while (threads_->entries) {
-        if (threads_->is_listing)
-            threads_->list_some();
-        else
-            threads_->read_next(*root_, id_.tid);
-        if (threads_->entries && out_of_time()) return false;
+    if (!done) {
+        threads_->fault = done.error();
+        threads_->entries.reset();
     }
     return true;
 }

@@ -52,7 +52,8 @@ class ProcessScan {
   private:
     struct Threads;
     ProcessScan(const host::Root& root, const StatLine& line, std::shared_ptr<ProcessFacts> facts);
-    void begin_threads();
+    [[nodiscard]] Result<void> begin_threads();
+    [[nodiscard]] Result<void> read_next();
 
     const host::Root* root_;
     TaskId id_;

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -25,7 +24,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netlink/msg.h>
-#include <netlink/netlink.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,8 +73,8 @@ bool lives_in_this_namespace(const host::Root& root, const std::string& process)
     return !own || !theirs || *own == *theirs;
 }
 
-/// A socket of sock_diag(7) that was asked for the list of one protocol and address family.
-Result<host::NetlinkSocket> ask_kernel(const NetFile& list, Wanted wanted) {
+/// Hands on the kernel's list of one protocol and address family. False: this kernel has no sock_diag for it.
+Result<bool> ask_kernel(const NetFile& list, Wanted wanted, SocketTable& table, const Take& take) {
     auto socket = host::open_netlink(NETLINK_SOCK_DIAG);
     if (!socket) return std::unexpected(socket.error());
     auto message = host::make_request(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
@@ -87,50 +85,18 @@ Result<host::NetlinkSocket> ask_kernel(const NetFile& list, Wanted wanted) {
     // A UDP socket is "closed" without a peer and "established" with one.
     request.idiag_states = 1U << (list.protocol == Protocol::tcp ? tcp_listen : tcp_close);
     if (wanted == Wanted::all) request.idiag_states |= 1U << tcp_established;
-    int status = nlmsg_append(message->get(), &request, sizeof request, NLMSG_ALIGNTO);
-    if (status >= 0) status = nl_send_auto(socket->get(), message->get());
-    if (status < 0) return fail("cannot ask for the list of sockets");
-    return std::move(*socket);
-}
-
-/// The kernel's list of one protocol and address family, a datagram (some hundred sockets) at a time.
-Result<DumpStep> dump(const NetFile& list, Wanted wanted, const Take& take,
-                      const std::function<bool()>& is_over) {
-    auto socket = ask_kernel(list, wanted);
-    if (!socket) return std::unexpected(socket.error());
-    bool is_interrupted = false;
-    auto step = DumpStep::more;
-    while (step == DumpStep::more) {
-        if (is_over()) return fail("the reading is over", list.name, ECANCELED);
-        unsigned char* raw = nullptr;
-        sockaddr_nl sender{};
-        const int size = nl_recv(socket->get(), &sender, &raw, nullptr);
-        const std::unique_ptr<unsigned char, decltype(&std::free)> bytes(raw, &std::free);
-        if (size <= 0) return fail(std::string("cannot receive the list of sockets: ") + nl_geterror(size));
-        if (sender.nl_pid == 0) // only the kernel is believed
-            step = read_dump({raw, static_cast<std::size_t>(size)}, list.protocol, is_interrupted, take);
-    }
-    return step;
-}
-
-/// Adds one list to the table.
-Result<void> read_list(const host::Root& root, const NetFile& list, Wanted wanted, SocketTable& table,
-                       const Take& take, const std::function<bool()>& is_over) {
-    const auto before = table.sockets.size();
-    auto step = root.is_live() ? DumpStep::interrupted : DumpStep::refused;
-    for (int i = 0; step == DumpStep::interrupted; ++i) {
-        if (i == host::most_attempts)
-            return fail("the list of sockets changed in every attempt to read it", list.name, EAGAIN);
+    if (nlmsg_append(message->get(), &request, sizeof request, NLMSG_ALIGNTO) < 0)
+        return fail("cannot allocate a netlink message");
+    const auto forget = [&table, before = table.sockets.size()] {
         table.sockets.resize(before);
-        const auto done = dump(list, wanted, take, is_over);
-        if (!done) return std::unexpected(done.error());
-        step = *done;
-    }
-    if (step == DumpStep::end) return {};
-    table.sockets.resize(before);
-    const auto read = read_net_file(root, "", list, table_file_limit, take);
-    if (!read) return std::unexpected(read.error());
-    return {};
+        table.is_truncated = false;
+    };
+    const auto take_one = [&](const nlmsghdr& head) {
+        const auto* data = static_cast<const std::byte*>(nlmsg_data(&head));
+        const auto size = static_cast<std::size_t>(nlmsg_datalen(&head));
+        if (const auto found = parse_inet_diag({data, size}, list.protocol)) take(*found);
+    };
+    return host::ask(**socket, **message, {forget, take_one});
 }
 
 bool holds(const PortRanges& ports, std::uint16_t port) {
@@ -201,29 +167,12 @@ Result<bool> read_net_file(const host::Root& root, const std::string& folder, co
     return (*text)->size() < limit;
 }
 
-DumpStep read_dump(std::span<unsigned char> datagram, Protocol protocol, bool& is_interrupted,
-                   const std::function<void(const LocalSocket&)>& take) {
-    int left = static_cast<int>(datagram.size());
-    for (auto* head = reinterpret_cast<nlmsghdr*>(datagram.data()); nlmsg_ok(head, left) != 0;
-         head = nlmsg_next(head, &left)) {
-        is_interrupted = is_interrupted || (head->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-        if (head->nlmsg_type == NLMSG_ERROR) return DumpStep::refused;
-        if (head->nlmsg_type == NLMSG_DONE) return is_interrupted ? DumpStep::interrupted : DumpStep::end;
-        if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
-        const auto* data = static_cast<const std::byte*>(nlmsg_data(head));
-        const auto size = static_cast<std::size_t>(nlmsg_datalen(head));
-        if (const auto socket = parse_inet_diag({data, size}, protocol)) take(*socket);
-    }
-    return DumpStep::more;
-}
-
 const LocalSocket* SocketTable::find(std::uint64_t inode) const {
     const auto at = std::ranges::lower_bound(sockets, inode, {}, &LocalSocket::inode);
     return at != sockets.end() && at->inode == inode ? &*at : nullptr;
 }
 
-Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked,
-                                      const std::function<bool()>& is_over) {
+Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked) {
     SocketTable table;
     const auto take = [&](const LocalSocket& socket) {
         if (socket.inode == 0 || socket.state == SocketState::other) return;
@@ -236,8 +185,9 @@ Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuesti
     };
     for (const auto& list : net_files) {
         if (table.is_truncated) break;
-        if (auto read = read_list(root, list, asked.wanted, table, take, is_over); !read)
-            return std::unexpected(std::move(read.error()));
+        auto done = root.is_live() ? ask_kernel(list, asked.wanted, table, take) : Result<bool>(false);
+        if (done && !*done) done = read_net_file(root, "", list, table_file_limit, take);
+        if (!done) return std::unexpected(std::move(done.error()));
     }
     std::ranges::sort(table.sockets, {}, &LocalSocket::inode);
     return table;
@@ -245,12 +195,11 @@ Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuesti
 
 SocketReading::SocketReading(const host::Root& root, const SocketQuestion& asked) {
     const host::BlockedSignals blocked;
-    const auto read = [&root, asked, stop = stop_.get_token()] {
-        host::give_way();
-        return read_socket_table(root, asked, [&] { return stop.stop_requested(); });
-    };
     try {
-        table_ = std::async(std::launch::async, read);
+        table_ = std::async(std::launch::async, [&root, asked] {
+            host::give_way();
+            return read_socket_table(root, asked);
+        });
     } catch (const std::system_error& error) {
         std::promise<Result<SocketTable>> none;
         none.set_value(fail("no thread is to be had", {}, error.code().value()));
@@ -274,8 +223,7 @@ void Listeners::work(const std::stop_token& stop) {
         const auto now = ports_;
         lock.unlock();
         const auto begun = thread_time();
-        auto found = read_socket_table(root_, {Wanted::listeners, SocketTable::most_sockets, now},
-                                       [&] { return stop.stop_requested(); });
+        auto found = read_socket_table(root_, {Wanted::listeners, SocketTable::most_sockets, now});
         const auto used = thread_time() - begun;
         lock.lock();
         if (now != ports_) continue;

@@ -63,17 +63,6 @@ extern const std::array<NetFile, 4> net_files;
 Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
                            std::size_t limit, const std::function<void(const LocalSocket&)>& take);
 
-enum class DumpStep : std::uint8_t {
-    more,
-    end,
-    interrupted, ///< the list changed while it was read: the sockets that came are not all
-    refused      ///< this kernel has no sock_diag for it
-};
-/// Hands on the sockets in one datagram of sock_diag(7). `is_interrupted`: some datagram of the list has said
-/// so; kept by the caller from one to the next.
-DumpStep read_dump(std::span<unsigned char> datagram, Protocol protocol, bool& is_interrupted,
-                   const std::function<void(const LocalSocket&)>& take);
-
 /// Ranges of ports, both ends included.
 using PortRanges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 
@@ -100,27 +89,19 @@ struct SocketQuestion {
 };
 
 /// By sock_diag(7) on this machine, by proc/net of a recording (and where the kernel has no sock_diag). Not
-/// for the event loop: the kernel walks past 100,000 sockets in some 7 ms. An Error, also when `is_over`.
-[[nodiscard]] Result<SocketTable> read_socket_table(
-    const host::Root& root, const SocketQuestion& asked,
-    const std::function<bool()>& is_over = [] { return false; });
+/// for the event loop: the kernel walks past 100,000 sockets in some 7 ms.
+[[nodiscard]] Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked);
 
-/// The reading of a table by a thread of its own. Its end waits for the system call that the thread is in.
+/// The reading of a table by a thread of its own, for which its end waits.
 class SocketReading {
   public:
     /// `root` must outlive it.
     SocketReading(const host::Root& root, const SocketQuestion& asked);
-    SocketReading(SocketReading&&) = default;
-    SocketReading& operator=(SocketReading&&) = delete;
-    SocketReading(const SocketReading&) = delete;
-    SocketReading& operator=(const SocketReading&) = delete;
-    ~SocketReading() { stop_.request_stop(); }
     /// Waits for the table, but for no longer than `patience`. No value: it is not there yet. Once.
     [[nodiscard]] std::optional<Result<SocketTable>> take(std::chrono::microseconds patience);
 
   private:
-    std::stop_source stop_;
-    std::future<Result<SocketTable>> table_; ///< its end waits for the thread
+    std::future<Result<SocketTable>> table_;
 };
 
 /// Which sockets of this network namespace listen on the ports that matter: listed by a thread once a second

@@ -5,14 +5,11 @@
 #include "host/fd.hpp"
 #include "host/signals.hpp"
 
-#include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <mutex>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -33,17 +30,13 @@ constexpr std::size_t longest_name = 256;    // LOGIN_NAME_MAX
 
 std::unordered_map<unsigned, std::string> parse_names(std::string_view text) {
     std::unordered_map<unsigned, std::string> names;
-    while (!text.empty()) {
-        const auto line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(text.size(), line.size() + 1));
-        const auto name_end = line.find(':');
-        const auto password_end =
-            name_end == std::string_view::npos ? name_end : line.find(':', name_end + 1);
-        if (name_end == 0 || name_end > longest_name || password_end == std::string_view::npos) continue;
-        if (line.front() == '+' || line.front() == '-' || line.front() == '#') continue;
-        const auto rest = line.substr(password_end + 1);
-        if (const auto id = parse_number<unsigned>(rest.substr(0, rest.find(':'))))
-            names.emplace(*id, line.substr(0, name_end));
+    constexpr std::string_view marks = "+-#"; // of other lines
+    for (const auto line : split(text, '\n')) {
+        const auto fields = split(line, ':');
+        const auto name = fields.front();
+        if (fields.size() < 3 || name.empty() || name.size() > longest_name || marks.contains(name.front()))
+            continue;
+        if (const auto id = parse_number<unsigned>(fields[2])) names.emplace(*id, name);
     }
     return names;
 }
@@ -74,18 +67,13 @@ void UserNames::refresh() { users_.is_checked = groups_.is_checked = false; }
 
 namespace {
 
-/// Asks with a buffer that grows as the service wants, to a limit.
 template <class Record, class Ask>
 std::optional<std::string> name_of(unsigned id, char* Record::*name, Ask ask) {
-    std::vector<char> buffer(1024);
+    constexpr std::size_t most = 1U << 20;                            // for all members of a group
+    const auto buffer = std::make_unique_for_overwrite<char[]>(most); // NOLINT: for a function of C
     Record record{};
     Record* found = nullptr;
-    int code = ask(id, &record, buffer.data(), buffer.size(), &found);
-    while (code == ERANGE && buffer.size() < (1U << 20)) {
-        buffer.resize(buffer.size() * 4);
-        code = ask(id, &record, buffer.data(), buffer.size(), &found);
-    }
-    if (code != 0 || found == nullptr) return std::nullopt;
+    if (ask(id, &record, buffer.get(), most, &found) != 0 || found == nullptr) return std::nullopt;
     return std::string(record.*name);
 }
 
@@ -137,17 +125,6 @@ void NameService::State::work() {
     }
 }
 
-/// False: the kernel gives no thread now, as when a user has forked until no process id is left.
-bool NameService::start(const std::shared_ptr<State>& state) {
-    const host::BlockedSignals blocked;
-    try {
-        std::thread([state] { state->work(); }).detach();
-        return true;
-    } catch (const std::system_error&) {
-        return false;
-    }
-}
-
 NameService::NameService(AskName ask) : state_(std::make_shared<State>()) {
     state_->ask = std::move(ask);
     state_->arrived.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -169,7 +146,7 @@ std::optional<std::string> NameService::find(NameKind kind, unsigned id) {
     auto& answer = state_->answers[question];
     if (answer.name && !answer.is_stale) return answer.name;
     if (answer.is_asked || state_->questions.size() >= most_questions) return answer.name;
-    if (!state_->is_running) state_->is_running = start(state_);
+    if (!state_->is_running) state_->is_running = host::start_thread([state = state_] { state->work(); });
     if (!state_->is_running) return answer.name; // the next process of this user tries again
     answer.is_asked = true;
     state_->questions.push_back(question);

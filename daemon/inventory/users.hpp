@@ -46,7 +46,6 @@ class NameService {
 
   private:
     struct State;
-    static bool start(const std::shared_ptr<State>& state);
     std::shared_ptr<State> state_; ///< the thread's, too
 };
 

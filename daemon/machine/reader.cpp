@@ -67,48 +67,46 @@ Result<void> MachineReader::read_topology() {
     return {};
 }
 
-Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) {
-    if (const auto done = nics_.step(out_of_time); !done || !*done) return done;
+void MachineReader::take_nics() {
     machine_.nics = nics_.take();
     if (before_ != nullptr)
         for (auto& nic : machine_.nics)
             keep_active_port(nic, before_->nic(nic.name));
     machine_.flow_entries = read_flow_entries(*root_);
-    return true;
 }
 
-Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) {
-    if (const auto done = irqs_.step(out_of_time); !done || !*done) return done;
-    machine_.irqs = irqs_.take();
+void MachineReader::take_irqs() {
     auto labels = read_labels(*root_);
-    machine_.irqs.labels = std::move(labels.table);
+    machine_.irqs = irqs_.take(std::move(labels.table));
     machine_.label_findings = std::move(labels.findings);
-    return true;
 }
 
-Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_time) {
-    if (!threads_.step(out_of_time)) return false;
+Result<void> MachineReader::take_threads() {
     auto threads = threads_.take();
     if (!threads) return std::unexpected(threads.error());
     machine_.kernel_threads = std::move(*threads);
     attach_kernel_threads(machine_);
-    return true;
+    return {};
 }
 
 Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
     Result<bool> is_read = true; // what this stage is about
+    Result<void> is_taken;
     switch (stage_) {
     case Stage::topology:
-        if (const auto done = read_topology(); !done) return std::unexpected(done.error());
+        is_taken = read_topology();
         break;
     case Stage::nics:
-        is_read = read_nics(out_of_time);
+        is_read = nics_.step(out_of_time);
+        if (is_read && *is_read) take_nics();
         break;
     case Stage::irqs:
-        is_read = read_irqs(out_of_time);
+        is_read = irqs_.step(out_of_time);
+        if (is_read && *is_read) take_irqs();
         break;
     case Stage::threads:
-        is_read = find_threads(out_of_time);
+        is_read = threads_.step(out_of_time);
+        if (*is_read) is_taken = take_threads();
         break;
     case Stage::links:
         link_vectors(machine_);
@@ -116,6 +114,7 @@ Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
     case Stage::done:
         return true;
     }
+    if (!is_taken) return std::unexpected(is_taken.error());
     if (!is_read || !*is_read) return is_read;
     stage_ = static_cast<Stage>(static_cast<unsigned>(stage_) + 1);
     return stage_ == Stage::done;

@@ -36,9 +36,9 @@ class MachineReader {
   private:
     enum class Stage : std::uint8_t { topology, nics, irqs, threads, links, done };
     [[nodiscard]] Result<void> read_topology();
-    [[nodiscard]] Result<bool> read_nics(const std::function<bool()>& out_of_time);
-    [[nodiscard]] Result<bool> read_irqs(const std::function<bool()>& out_of_time);
-    [[nodiscard]] Result<bool> find_threads(const std::function<bool()>& out_of_time);
+    void take_nics();
+    void take_irqs();
+    [[nodiscard]] Result<void> take_threads();
 
     const host::Root* root_;
     const Machine* before_;

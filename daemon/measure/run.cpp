@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/run.hpp"
 
-#include "host/file.hpp"
+#include "host/local_socket.hpp"
 #include "measure/program.hpp"
 
 #include <array>

@@ -199,8 +199,6 @@ TEST_F(SystemBusTest, ABusThatSaysNothingHoldsNothingUp) {
     serve();
     for (int i = 0; i < 20; ++i)
         sd_event_run(event_, 10'000);
-    ASSERT_GE(sd_event_exit(event_, 0), 0);
-    EXPECT_EQ(sd_event_loop(event_), 0);
     server_.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << "a call waits 25 s";
     ::close(silent);

@@ -349,13 +349,12 @@ TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestPeerMakesRoom) {
     EXPECT_EQ(call("GetStatus").text, "{}");
 }
 
-TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {
+TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEnd) {
     const int silent = bare();
     settle();
     ASSERT_FALSE(is_closed(silent));
-    ASSERT_GE(sd_event_exit(event_, 0), 0);
-    ::alarm(20); // ends the test program where the loop would wait for the peer: sd-bus gives it 90 s
-    EXPECT_EQ(sd_event_loop(event_), 0);
+    ::alarm(20); // ends the test program where the server would wait for the peer: sd-bus gives it 90 s
+    server_.reset();
     ::alarm(0);
     EXPECT_TRUE(is_closed(silent));
     ::close(silent);

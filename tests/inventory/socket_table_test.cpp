@@ -3,14 +3,10 @@
 #include "inventory/sockets.hpp"
 #include "recorded.hpp"
 
-#include <array>
-#include <cstring>
 #include <set>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -31,29 +27,6 @@ std::string line(unsigned number, const std::string& endpoints, unsigned inode) 
 const std::string listening = "0100007F:07E8 00000000:0000 0A";
 const std::string connected = "0100007F:07E8 0100007F:0001 01";
 const std::string closing = "0100007F:07E8 0100007F:0001 06";
-
-DumpStep read_message(unsigned short type, unsigned short flags, bool& is_interrupted) {
-    alignas(nlmsghdr) std::array<unsigned char, 64> datagram{};
-    const nlmsghdr head{.nlmsg_len = datagram.size(),
-                        .nlmsg_type = type,
-                        .nlmsg_flags = flags,
-                        .nlmsg_seq = 1,
-                        .nlmsg_pid = 0};
-    std::memcpy(datagram.data(), &head, sizeof head);
-    return read_dump(datagram, Protocol::tcp, is_interrupted, [](const LocalSocket&) {});
-}
-
-TEST(SocketDump, ListThatChangedWhileItWasReadIsNotTakenForWhole) {
-    using Step = DumpStep;
-    bool is_interrupted = false;
-    EXPECT_EQ(read_message(SOCK_DIAG_BY_FAMILY, NLM_F_MULTI, is_interrupted), Step::more);
-    EXPECT_EQ(read_message(NLMSG_DONE, NLM_F_MULTI, is_interrupted), Step::end);
-    EXPECT_EQ(read_message(SOCK_DIAG_BY_FAMILY, NLM_F_MULTI | NLM_F_DUMP_INTR, is_interrupted), Step::more);
-    EXPECT_EQ(read_message(NLMSG_DONE, NLM_F_MULTI, is_interrupted), Step::interrupted);
-    is_interrupted = false;
-    EXPECT_EQ(read_message(NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR, is_interrupted), Step::interrupted);
-    EXPECT_EQ(read_message(NLMSG_ERROR, 0, is_interrupted), Step::refused);
-}
 
 TEST(SocketTable, RecordedSocketsAreFoundByInode) {
     const Tree tree;
