@@ -17,7 +17,7 @@ WALK_LINES = 2500
 # Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
     "base": 1000, "host": 1900, "policy": 3950,  # 2,600
-    "topology": 1500, "inventory": 3000,  # 2,500
+    "topology": 1500, "inventory": 2730,  # 2,500
     "irq": 1130, "netdev": 1520, "machine": 1520,  # 1,300
     "locality": 400, "planner": 5360,  # 4,600
     "state": 1730,  # 1,500
@@ -26,7 +26,7 @@ BUDGETS = {
     "steer": 1560,  # 1,500
     "coexist": 700, "status": 1300,  # 1,200
     "app": 8600,  # 4,800
-    "events": 1880, "control": 1800,  # 2,800 together
+    "events": 1760, "control": 1610,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
 LONG_WAYS = {"A process is executed; its thread gets its CPUs.": 2820}
