@@ -57,23 +57,24 @@ void read_form(const Node& node, std::vector<LabelPattern>& into, Report& report
     LabelPattern form;
     const auto* label = fields.find("label");
     if (label == nullptr) return report.error(node, "the form has no 'label'");
-    form.label = policy::read_text(*label, report).value_or("");
+    fields.read("label", form.label);
     if (const auto fault = irq::LabelTable::check(form.label))
         report.error_inside(*label->value, fault->offset, fault->length, "'label': " + fault->message);
     const auto* kind = fields.find("kind");
     if (kind == nullptr) return report.error(node, "the form has no 'kind'");
-    const auto number = policy::read_choice(*kind, report);
-    form.kind = kinds[number.value_or(0)];
-    form.is_halves = number && kind_names[*number] == halves;
+    std::size_t number = 0;
+    form.is_halves = policy::read_choice(*kind, number, report) && kind_names[number] == halves;
+    form.kind = kinds[number];
     if (const auto* alone = fields.find("alone"))
-        if (const auto other = policy::read_choice(*alone, report)) form.alone = kinds[*other];
-    if (const auto* driver = fields.find("driver"))
-        form.driver = policy::read_text(*driver, report).value_or("");
+        if (policy::read_choice(*alone, number, report)) form.alone = kinds[number];
+    fields.read("driver", form.driver);
+    int first_number = 0;
     if (const auto* first = fields.find("first"))
-        form.first = static_cast<unsigned>(policy::read_integer(*first, 0, 0xffff, report).value_or(0));
-    policy::set_word(fields, "only", form.only, report);
-    policy::set_word(fields, "sure", form.is_sure, report);
-    policy::set_word(fields, "sub_function", form.sub_function, report);
+        policy::read_number(*first, 0, 0xffff, first_number, report);
+    form.first = static_cast<unsigned>(first_number);
+    fields.read("only", form.only);
+    fields.read("sure", form.is_sure);
+    fields.read("sub_function", form.sub_function);
     if (form.only && form.driver.empty())
         report.error(*fields.find("only")->value, "'only' needs a 'driver'");
     into.push_back(std::move(form));
@@ -92,10 +93,10 @@ std::vector<LabelPattern> read_forms(const std::string& path, std::string_view t
     } else if (tree->kind == Node::Kind::map) {
         const Fields fields(*tree, top_keys, report);
         const auto* version = fields.find("version");
-        if (version != nullptr && version->value->text != "1") policy::report_wrong_type(*version, report);
+        if (version != nullptr && version->value->text != "1") policy::refuse_type(*version, report);
         const auto* labels = fields.find("labels");
         if (labels != nullptr && labels->value->kind != Node::Kind::list)
-            policy::report_wrong_type(*labels, report);
+            policy::refuse_type(*labels, report);
         else if (labels != nullptr)
             for (const auto& node : labels->value->items)
                 read_form(node, forms, report);

@@ -6,6 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
 
 namespace affinityd::policy {
 
@@ -153,22 +159,20 @@ constexpr std::array<V, 18> type_names{"the number 1",
                                        "a list of maps of conditions",
                                        "a list of thread rules"};
 
-std::vector<std::string_view> names_of(std::span<const Key> keys) {
-    std::vector<std::string_view> names;
-    for (const auto& key : keys)
-        names.push_back(key.name);
+std::vector<V> names_of(std::span<const Key> keys) {
+    std::vector<V> names;
+    std::ranges::transform(keys, std::back_inserter(names), &Key::name);
     return names;
 }
 
-const Key* find_key(std::span<const Key> keys, std::string_view name) {
+const Key* find_key(std::span<const Key> keys, V name) {
     const auto found = std::ranges::find(keys, name, &Key::name);
     return found == keys.end() ? nullptr : &*found;
 }
 
 /// A hint for a key that does not exist: a similar word, the level where the key belongs, or how it is
-/// written;
-/// "": there is none.
-std::string advise_key(std::span<const Key> keys, std::string_view name) {
+/// written; "": there is none.
+std::string advise_key(std::span<const Key> keys, V name) {
     const Level level = keys.front().level;
     auto near = did_you_mean(name, names_of(keys));
     if (level == Level::other) return near.empty() ? "expected " + either(names_of(keys)) : near;
@@ -179,8 +183,50 @@ std::string advise_key(std::span<const Key> keys, std::string_view name) {
             return in_quotes(name) + " belongs " + std::string(place_names[static_cast<std::size_t>(other)]);
     const auto word = name.substr(0, name.find_first_of(" :"));
     if (word.size() == name.size() || find_key(keys, word) == nullptr) return near;
-    return name[word.size()] == ':' ? "is a space missing after '" + std::string(word) + ":'?"
-                                    : "is a ':' missing after '" + std::string(word) + "'?";
+    return name[word.size()] == ':' ? fmt::format("is a space missing after '{}:'?", word)
+                                    : fmt::format("is a ':' missing after '{}'?", word);
+}
+
+std::string name_of(const Entry& entry) { return fmt::format("'{}'", entry.key->name); }
+
+std::string kind_of(const Node& node, bool is_like_text = true) {
+    if (node.kind == Node::Kind::scalar)
+        return (node.plain || !is_like_text ? "" : "the text ") + in_quotes(node.text);
+    return node.kind == Node::Kind::list ? "a list" : node.kind == Node::Kind::map ? "a map" : "nothing";
+}
+
+bool takes_list(Type type) {
+    return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
+}
+
+/// YAML joins a text over several lines in ways that are not seen ("a b", or a line end at its end).
+bool is_one_line(const Node& node, const Entry& entry, Report& report) {
+    if (node.one_line) return true;
+    report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
+                 "is a '-' or a key missing in the next line?");
+    return false;
+}
+
+bool is_scalar(const Entry& entry, Report& report, std::string hint = {}) {
+    if (entry.value->kind != Node::Kind::scalar) return refuse_type(entry, report, std::move(hint));
+    return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
+}
+
+/// Decimal without sign tricks: "010" is eight to one YAML reader and ten to another.
+template <std::integral T>
+std::optional<T> strict_number(V text) {
+    const auto digits = text.starts_with('-') ? text.substr(1) : text;
+    if (digits.size() > 1 && digits.starts_with('0')) return std::nullopt;
+    return parse_number<T>(text);
+}
+
+template <std::unsigned_integral T>
+std::optional<std::pair<T, T>> parse_range(V text) {
+    const auto dash = text.find('-');
+    const auto first = strict_number<T>(text.substr(0, dash));
+    const auto last = dash == V::npos ? first : strict_number<T>(text.substr(dash + 1));
+    if (!first || !last) return std::nullopt;
+    return std::pair(*first, *last);
 }
 
 } // namespace
@@ -198,71 +244,17 @@ std::string type_name(const Key& key) {
                                                    : type_names[static_cast<std::size_t>(key.type)]);
 }
 
-namespace {
-
-constexpr std::string_view measured = "measured"; ///< in place of an expression after `near`
-
-std::string name_of(const Fields::Entry& entry) { return "'" + std::string(entry.key->name) + "'"; }
-
-std::string kind_of(const Node& node) {
-    switch (node.kind) {
-    case Node::Kind::list:
-        return "a list";
-    case Node::Kind::map:
-        return "a map";
-    case Node::Kind::null:
-        return "nothing";
-    case Node::Kind::scalar:
-        break;
-    }
-    return (node.plain ? "" : "the text ") + in_quotes(node.text);
-}
-
-bool takes_list(Type type) {
-    return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
-}
-
-/// YAML joins a text over several lines in ways that are not seen ("a b", or a line end at its end).
-bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
-    if (node.one_line) return true;
-    report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
-                 "is a '-' or a key missing in the next line?");
-    return false;
-}
-
-bool is_scalar(const Fields::Entry& entry, Report& report) {
-    if (entry.value->kind == Node::Kind::scalar)
-        return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
-    report_wrong_type(entry, report);
-    return false;
-}
-
-/// Decimal without sign tricks: "010" is eight to one YAML reader and ten to another.
-template <std::integral T>
-std::optional<T> strict_number(std::string_view text) {
-    const auto digits = text.starts_with('-') ? text.substr(1) : text;
-    if (digits.size() > 1 && digits.starts_with('0')) return std::nullopt;
-    return parse_number<T>(text);
-}
-
-template <std::unsigned_integral T>
-std::optional<std::pair<T, T>> parse_range(std::string_view text) {
-    const auto dash = text.find('-');
-    const auto first = strict_number<T>(text.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : strict_number<T>(text.substr(dash + 1));
-    if (!first || !last) return std::nullopt;
-    return std::pair(*first, *last);
-}
-
-} // namespace
-
-void report_wrong_type(const Fields::Entry& entry, Report& report, std::string hint) {
+bool refuse_type(const Entry& entry, Report& report, std::string hint) {
+    const bool is_map = entry.key->type == Type::conditions || entry.key->type == Type::condition_lists ||
+                        entry.key->type == Type::rules;
     report.error(*entry.value,
-                 name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value),
+                 fmt::format("{} must be {}, not {}", name_of(entry), type_name(*entry.key),
+                             kind_of(*entry.value, !is_map)),
                  std::move(hint));
+    return false;
 }
 
-Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) {
+Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) : report_(report) {
     for (std::size_t at = 0; at + 1 < map.items.size() && !report.is_full(); at += 2) {
         const Node& name = map.items[at];
         const Node& value = map.items[at + 1];
@@ -271,102 +263,115 @@ Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) {
             report.error(name, "unknown key " + in_quotes(name.text), advise_key(keys, name.text));
             continue;
         }
-        const auto earlier = std::ranges::find(entries_, key, &Entry::key);
-        if (earlier != entries_.end()) {
+        const auto earlier = std::ranges::find(named_, key, &Entry::key);
+        if (earlier != named_.end()) {
             report.error(name, "duplicate key " + in_quotes(name.text),
-                         "first in line " + std::to_string(earlier->name->line) +
-                             (takes_list(key->type) ? "; write several as a list" : ""));
+                         fmt::format("first in line {}{}", earlier->name->line,
+                                     takes_list(key->type) ? "; write several as a list" : ""));
             continue;
         }
-        if (value.kind == Node::Kind::null)
+        named_.push_back({key, &name, &value});
+        if (value.kind != Node::Kind::null)
+            entries_.push_back(named_.back());
+        else
             report.error(name, "'" + name.text + "' has no value",
-                         "it takes " + type_name(*key) + ", for instance " + std::string(key->example));
-        entries_.push_back({key, &name, &value});
+                         fmt::format("it takes {}, for instance {}", type_name(*key), key->example));
     }
-    std::erase_if(entries_, [](const Entry& entry) { return entry.value->kind == Node::Kind::null; });
 }
 
-const Fields::Entry* Fields::find(std::string_view name) const {
+const Entry* Fields::find(V name) const {
     const auto found =
         std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.key->name == name; });
     return found == entries_.end() ? nullptr : &*found;
 }
 
-std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report) {
-    if (!is_scalar(entry, report)) return std::nullopt;
+bool Fields::names(V name) const {
+    return std::ranges::any_of(named_, [&](const Entry& entry) { return entry.key->name == name; });
+}
+
+bool read_value(const Entry& entry, bool& target, Report& report) {
+    static constexpr std::array<V, 7> yes{"yes", "Yes", "on", "On", "1", "True", "TRUE"};
+    static constexpr std::array<V, 7> no{"no", "No", "off", "Off", "0", "False", "FALSE"};
+    if (!is_scalar(entry, report)) return false;
     const auto& text = entry.value->text;
-    if (entry.value->plain && text == "true") return true;
-    if (entry.value->plain && text == "false") return false;
-    static constexpr std::array<std::string_view, 7> yes{"yes", "Yes", "on", "On", "1", "True", "TRUE"};
-    static constexpr std::array<std::string_view, 7> no{"no", "No", "off", "Off", "0", "False", "FALSE"};
+    const bool is_true = text == "true", is_false = text == "false";
+    if (entry.value->plain && (is_true || is_false)) {
+        target = is_true;
+        return true;
+    }
     std::string hint;
-    if (std::ranges::find(yes, text) != yes.end() || text == "true") hint = "write true, without quotes";
-    if (std::ranges::find(no, text) != no.end() || text == "false") hint = "write false, without quotes";
-    report_wrong_type(entry, report, hint);
-    return std::nullopt;
+    if (is_true || std::ranges::find(yes, text) != yes.end()) hint = "write true, without quotes";
+    if (is_false || std::ranges::find(no, text) != no.end()) hint = "write false, without quotes";
+    return refuse_type(entry, report, hint);
 }
 
-std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, Report& report) {
-    if (!is_scalar(entry, report)) return std::nullopt;
+bool read_number(const Entry& entry, int low, int high, int& target, Report& report) {
+    if (!is_scalar(entry, report)) return false;
     const auto number = strict_number<int>(entry.value->text);
-    if (number && entry.value->plain && low <= *number && *number <= high) return number;
-    report_wrong_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
-    return std::nullopt;
+    if (!number || !entry.value->plain || *number < low || high < *number)
+        return refuse_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
+    target = *number;
+    return true;
 }
 
-std::optional<std::string> read_text(const Fields::Entry& entry, Report& report) {
-    if (!is_scalar(entry, report)) return std::nullopt;
-    if (entry.value->text.size() <= 4096) return entry.value->text;
-    report.error(*entry.value, name_of(entry) + " is longer than 4096 bytes");
-    return std::nullopt;
+bool read_value(const Entry& entry, int& target, Report& report) {
+    return read_number(entry, -100'000, 100'000, target, report);
 }
 
-std::optional<std::size_t> read_choice(const Fields::Entry& entry, Report& report) {
-    if (!is_scalar(entry, report)) return std::nullopt;
+bool read_value(const Entry& entry, std::string& target, Report& report) {
+    if (!is_scalar(entry, report)) return false;
+    if (entry.value->text.size() > 4096) {
+        report.error(*entry.value, name_of(entry) + " is longer than 4096 bytes");
+        return false;
+    }
+    target = entry.value->text;
+    return true;
+}
+
+bool read_choice(const Entry& entry, std::size_t& target, Report& report) {
+    if (!is_scalar(entry, report)) return false;
     const auto& values = entry.key->values;
-    const auto found = std::ranges::find(values, std::string_view(entry.value->text));
-    if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
-    report_wrong_type(entry, report, did_you_mean(entry.value->text, values));
-    return std::nullopt;
+    const auto found = std::ranges::find(values, V(entry.value->text));
+    if (found == values.end()) return refuse_type(entry, report, did_you_mean(entry.value->text, values));
+    target = static_cast<std::size_t>(found - values.begin());
+    return true;
 }
 
-std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report) {
+bool read_value(const Entry& entry, std::optional<CpuExpr>& target, Report& report) {
     const Node& value = *entry.value;
-    if (value.kind == Node::Kind::list) {
-        report_wrong_type(entry, report, "write CPUs as one text: \"0-3,8\"");
-        return std::nullopt;
-    }
-    if (!is_scalar(entry, report)) return std::nullopt;
+    const bool is_list = value.kind == Node::Kind::list;
+    if (!is_scalar(entry, report, is_list ? "write CPUs as one text: \"0-3,8\"" : "")) return false;
     auto expr = parse_cpu_expr(value.text);
-    if (expr) return std::move(*expr);
-    report.error_inside(value, expr.error().offset, expr.error().length,
-                        name_of(entry) + ": " + expr.error().message, expr.error().hint);
-    return std::nullopt;
-}
-
-std::optional<std::chrono::milliseconds> read_duration(const Fields::Entry& entry, Report& report) {
-    constexpr std::chrono::minutes most{1};
-    if (!is_scalar(entry, report)) return std::nullopt;
-    const auto time = parse_duration(entry.value->text);
-    if (time && *time <= most) return time;
-    report_wrong_type(entry, report);
-    return std::nullopt;
-}
-
-std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry, Report& report) {
-    if (!is_scalar(entry, report)) return std::nullopt;
-    const auto range = parse_range<unsigned>(entry.value->text);
-    if (!range) {
-        report_wrong_type(entry, report);
-        return std::nullopt;
+    if (!expr) {
+        report.error_inside(value, expr.error().offset, expr.error().length,
+                            name_of(entry) + ": " + expr.error().message, expr.error().hint);
+        return false;
     }
-    if (range->first <= range->second) return range;
-    report.error(*entry.value, name_of(entry) + ": the range runs backwards");
-    return std::nullopt;
+    target = std::move(*expr);
+    return true;
 }
 
-Ports read_ports(const Fields::Entry& entry, Report& report) {
-    Ports ports;
+bool read_value(const Entry& entry, std::chrono::milliseconds& target, Report& report) {
+    if (!is_scalar(entry, report)) return false;
+    const auto time = parse_duration(entry.value->text);
+    if (!time || *time > std::chrono::minutes(1)) return refuse_type(entry, report);
+    target = *time;
+    return true;
+}
+
+bool read_value(const Entry& entry, std::optional<std::pair<unsigned, unsigned>>& target, Report& report) {
+    if (!is_scalar(entry, report)) return false;
+    const auto range = parse_range<unsigned>(entry.value->text);
+    if (!range) return refuse_type(entry, report);
+    if (range->first > range->second) {
+        report.error(*entry.value, name_of(entry) + ": the range runs backwards");
+        return false;
+    }
+    target = range;
+    return true;
+}
+
+bool read_value(const Entry& entry, Ports& target, Report& report) {
     for (const Node* element : read_list(entry, report)) {
         const auto range = parse_range<std::uint16_t>(element->text);
         if (!range || range->first == 0) {
@@ -377,86 +382,48 @@ Ports read_ports(const Fields::Entry& entry, Report& report) {
         } else if (range->first > range->second) {
             report.error(*element, "the range " + in_quotes(element->text) + " runs backwards");
         } else {
-            ports.push_back(*range);
+            target.push_back(*range);
         }
     }
-    return ports;
+    return !target.empty();
 }
 
-std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
+std::vector<const Node*> read_list(const Entry& entry, Report& report) {
     const Node& value = *entry.value;
-    if (value.kind == Node::Kind::map) {
-        report_wrong_type(entry, report);
-        return {};
-    }
     std::vector<const Node*> elements;
+    if (value.kind == Node::Kind::map) refuse_type(entry, report);
     if (value.kind == Node::Kind::scalar && is_one_line(value, entry, report)) elements.push_back(&value);
-    if (value.kind == Node::Kind::list && value.items.empty())
-        report.error(value, "the list of " + name_of(entry) + " is empty");
-    for (std::size_t at = 0; value.kind == Node::Kind::list && at < value.items.size(); ++at) {
+    if (value.kind != Node::Kind::list) return elements;
+    if (value.items.empty()) report.error(value, "the list of " + name_of(entry) + " is empty");
+    for (std::size_t at = 0; at < value.items.size(); ++at) {
         const Node& element = value.items[at];
-        if (element.kind == Node::Kind::scalar) {
-            if (is_one_line(element, entry, report)) elements.push_back(&element);
-        } else if (element.kind == Node::Kind::null)
-            report.error(*entry.name,
-                         "element " + std::to_string(at + 1) + " of " + name_of(entry) + " is empty");
-        else
+        if (element.kind == Node::Kind::null)
+            report.error(*entry.name, fmt::format("element {} of {} is empty", at + 1, name_of(entry)));
+        else if (element.kind != Node::Kind::scalar)
             report.error(element,
                          "an element of " + name_of(entry) + " must be a text, not " + kind_of(element));
+        else if (is_one_line(element, entry, report))
+            elements.push_back(&element);
     }
-    for (std::size_t at = 1; at < elements.size() && elements.size() <= 1000; ++at) {
-        const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
-        const auto same = [&](const Node* other) { return other->text == elements[at]->text; };
-        if (std::any_of(elements.begin(), end, same))
-            report.warn(*elements[at], in_quotes(elements[at]->text) + " is in the list twice");
-    }
+    std::set<V> seen;
+    for (const Node* element : elements)
+        if (!seen.insert(element->text).second)
+            report.warn(*element, in_quotes(element->text) + " is in the list twice");
     return elements;
 }
 
-std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report) {
-    std::vector<Pattern> patterns;
+bool read_value(const Entry& entry, std::vector<Pattern>& target, Report& report,
+                const std::function<void(Pattern&, const Node&)>& see) {
     for (const Node* element : read_list(entry, report)) {
         auto pattern = report.patterns().parse(element->text);
-        if (pattern)
-            patterns.push_back(std::move(*pattern));
-        else
+        if (!pattern) {
             report.error(*element, name_of(entry) + ": " + pattern.error().message);
+            continue;
+        }
+        if (see) see(*pattern, *element);
+        target.push_back(std::move(*pattern));
     }
-    return patterns;
-}
-
-void check_name(const Pattern& pattern, std::string_view what, const Node& at, Report& report) {
-    const auto& text = pattern.text();
-    if (!pattern.is_too_long() || text.starts_with("kworker/"))
-        return; // the kernel makes these when they are read
-    const std::string limit = "a " + std::string(what) + " name has at most 15 bytes: " + in_quotes(text);
-    if (pattern.kept().empty())
-        report.warn(at, limit + " matches nothing", "shorten what is around '*'");
-    else
-        report.warn(at, limit + " stands for what the kernel keeps of it",
-                    "write " + in_quotes(pattern.kept()));
-}
-
-void read_placement(const Fields& fields, Placement& placement, Report& report) {
-    if (const auto* entry = fields.find("cpus")) {
-        if (auto expr = read_cpus(*entry, report)) placement.cpus = std::move(*expr);
-        placement.cpus_at = report.text_at(*entry->value);
-    }
-    if (const auto* entry = fields.find("near")) {
-        placement.near.reset();
-        placement.near_measured = entry->value->kind == Node::Kind::scalar && entry->value->text == measured;
-        if (!placement.near_measured)
-            if (auto expr = read_cpus(*entry, report)) placement.near = std::move(*expr);
-        placement.near_at = report.text_at(*entry->value);
-    }
-    placement.has_spread = set_word(fields, "spread", placement.spread, report) || placement.has_spread;
-    placement.has_bind = set_word(fields, "bind", placement.bind, report) || placement.has_bind;
-    set_word(fields, "smt", placement.smt, report);
-}
-
-void place_singly(Placement& placement) {
-    if (!placement.has_spread) placement.spread = Spread::cpu;
-    if (!placement.has_bind) placement.bind = Bind::cpu;
+    return !target.empty();
 }
 
 } // namespace affinityd::policy

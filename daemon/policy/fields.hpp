@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,26 +25,27 @@ enum class Level {
     other,  ///< of another language: settings, forms of labels
 };
 
+/// type_name() says what each takes.
 enum class Type {
-    version,         ///< the number 1
-    integer,         ///< -100000 to 100000
-    boolean,         ///< true or false
-    text,            ///< any text
-    choice,          ///< one of Key::values
-    cpus,            ///< a CPU-set expression
-    near,            ///< the same, or the word "measured"
-    patterns,        ///< one or a list of globs and /regexes/
-    nics,            ///< "auto", or patterns
-    policies,        ///< one or a list of names of policies
-    ports,           ///< one or a list of ports 1-65535 and ranges "8000-8099"
-    duration,        ///< a time from 0 to one minute: "500ms", "2s"
-    index,           ///< a number, or a range "1-4"
-    slot,            ///< a slot's name
-    slots,           ///< one or a list of names of slots
-    conditions,      ///< a map of match keys
-    condition_lists, ///< a list of such maps
-    rules,           ///< a list of maps of thread keys
-    described,       ///< of another language: what Key::unit says
+    version,
+    integer,
+    boolean,
+    text,
+    choice,
+    cpus,
+    near,
+    patterns,
+    nics,
+    policies,
+    ports,
+    duration,
+    index,
+    slot,
+    slots,
+    conditions,
+    condition_lists,
+    rules,
+    described, ///< of another language: what Key::unit says
 };
 
 /// One key of the language. The table of these is the one place that says which keys exist: the reader, its
@@ -66,71 +68,69 @@ struct Key {
 /// "a number from 1 to 3" and the like, for messages and the manual.
 [[nodiscard]] std::string type_name(const Key& key);
 
+/// A key of a map with its value, which is no null.
+struct Entry {
+    const Key* key;
+    const Node* name;
+    const Node* value;
+};
+
+using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+
+/// Reports that the value is not what the key's type says; `hint` may be empty. False, for the reader to
+/// return.
+bool refuse_type(const Entry& entry, Report& report, std::string hint = {});
+
+// Each sets `target` to the value, as the key's type says. False: it was reported, and a single value is as
+// it was; of a list those elements are left out that are wrong.
+bool read_value(const Entry& entry, bool& target, Report& report);
+bool read_value(const Entry& entry, int& target, Report& report); ///< -100000 to 100000
+bool read_value(const Entry& entry, std::string& target, Report& report);
+bool read_value(const Entry& entry, std::optional<CpuExpr>& target, Report& report);
+bool read_value(const Entry& entry, std::chrono::milliseconds& target, Report& report); ///< up to a minute
+bool read_value(const Entry& entry, std::optional<std::pair<unsigned, unsigned>>& target, Report& report);
+bool read_value(const Entry& entry, Ports& target, Report& report);
+/// `see` is called for each pattern and its place, before it is kept.
+bool read_value(const Entry& entry, std::vector<Pattern>& target, Report& report,
+                const std::function<void(Pattern&, const Node&)>& see = {});
+bool read_number(const Entry& entry, int low, int high, int& target, Report& report);
+bool read_choice(const Entry& entry, std::size_t& target, Report& report); ///< place in Key::values
+
+/// A scalar counts as a list of one. All elements are scalars with a value; those that are not are reported
+/// and left out.
+[[nodiscard]] std::vector<const Node*> read_list(const Entry& entry, Report& report);
+
 /// A map of the language with its keys looked up in a key table. The constructor reports unknown keys,
 /// duplicate keys and keys without a value. Refers to the nodes.
 class Fields {
   public:
-    struct Entry {
-        const Key* key;
-        const Node* name;
-        const Node* value;
-    };
-
     /// `keys`: of a level, or of another language; they must outlive the fields.
     Fields(const Node& map, std::span<const Key> keys, Report& report);
 
     [[nodiscard]] const Entry* find(std::string_view name) const; ///< nullptr: absent, or without a value
+    [[nodiscard]] bool names(std::string_view name) const;        ///< also without a value
     [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; } ///< in the file's order
 
-  private:
-    std::vector<Entry> entries_;
-};
-
-// Each reads one value as its key's type, or reports why it cannot and has no value.
-/// Reports that the value is not what the key's type says; `hint` may be empty.
-void report_wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {});
-[[nodiscard]] std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report);
-[[nodiscard]] std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, Report& report);
-[[nodiscard]] std::optional<std::string> read_text(const Fields::Entry& entry, Report& report);
-[[nodiscard]] std::optional<std::size_t> read_choice(const Fields::Entry& entry,
-                                                     Report& report); ///< place in Key::values
-[[nodiscard]] std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report);
-[[nodiscard]] std::optional<std::chrono::milliseconds> read_duration(const Fields::Entry& entry,
-                                                                     Report& report);
-[[nodiscard]] std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry,
-                                                                      Report& report);
-using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
-[[nodiscard]] Ports read_ports(const Fields::Entry& entry, Report& report); ///< empty: reported
-
-/// A scalar counts as a list of one. All elements are scalars with a value; otherwise the fault was reported
-/// and the list is empty.
-[[nodiscard]] std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report);
-/// The elements as patterns; those that are wrong are reported and left out.
-[[nodiscard]] std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report);
-
-/// Warns of a pattern for names of tasks (`what`: "process", "thread") whose texts are all longer than any.
-void check_name(const Pattern& pattern, std::string_view what, const Node& at, Report& report);
-
-/// Sets `target`, a choice or true or false, if the key is there and right; true then.
-template <class Value>
-bool set_word(const Fields& fields, std::string_view name, Value& target, Report& report) {
-    const auto* entry = fields.find(name);
-    if (entry == nullptr) return false;
-    if constexpr (std::is_same_v<Value, bool>) {
-        const auto value = read_boolean(*entry, report);
-        if (value) target = *value;
-        return value.has_value();
-    } else {
-        const auto place = read_choice(*entry, report);
-        if (place) target = static_cast<Value>(*place);
-        return place.has_value();
+    /// Sets `target` if the key is there and right; true then.
+    template <class Value>
+    bool read(std::string_view name, Value& target) const {
+        const auto* entry = find(name);
+        if (entry == nullptr) return false;
+        if constexpr (std::is_enum_v<Value>) {
+            std::size_t place = 0;
+            const bool is_right = read_choice(*entry, place, report_);
+            if (is_right) target = static_cast<Value>(place);
+            return is_right;
+        } else {
+            return read_value(*entry, target, report_);
+        }
     }
-}
 
-/// Sets what `fields` say of a Placement; the rest keeps its value.
-void read_placement(const Fields& fields, Placement& placement, Report& report);
-/// `measured` puts each thread on a CPU of its own where the file does not say otherwise.
-void place_singly(Placement& placement);
+  private:
+    Report& report_;
+    std::vector<Entry> entries_;
+    std::vector<Entry> named_; ///< these, and those without a value
+};
 
 /// One policy file; reports what is wrong and gives what could be read.
 [[nodiscard]] Policy read_document(const Node& root, Report& report);

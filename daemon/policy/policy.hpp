@@ -101,8 +101,8 @@ enum class Together {
     measured ///< no group: each on a CPU of its own, as close to the others as can be
 };
 
-/// Which policy it is, and which comes first.
-struct PolicyIdentity {
+/// One file of policies.d, checked: defaults are filled in, and no value needs another check.
+struct Policy {
     std::string name; ///< file name without .yaml; unique
     std::string description;
     Position at;                  ///< of the document
@@ -110,33 +110,7 @@ struct PolicyIdentity {
     bool everything_else = false; ///< `default: true`: for tasks that no other policy wants
     /// Hash of the file's text, the same on every machine: policies with equal hashes count as unchanged.
     std::uint64_t text_hash = 0;
-};
 
-/// The NICs that a policy is about.
-struct PolicyNics {
-    bool nics_auto = true;     ///< by the sockets of the matched processes
-    std::vector<Pattern> nics; ///< names or globs when not auto
-    Position nics_at;
-    std::vector<Pattern> irqs; ///< other interrupts, by handler or PCI function
-    Position irqs_at;
-    bool steering = true;           ///< their maps of XPS, RPS and RFS are set, too
-    Steer steer = Steer::automatic; ///< only `full` steers
-};
-
-/// How a policy deals with other settings, before, meanwhile and afterwards.
-struct PolicyConduct {
-    Drift drift = Drift::enforce;
-    Prior prior = Prior::replace;
-    OnStop on_stop = OnStop::restore;
-    Means means = Means::affinity;
-    Memory memory = Memory::stay;
-    /// 0 to one minute. A new process has all CPUs of the policy for so long, or until it has made its
-    /// threads.
-    std::chrono::milliseconds settle{2000};
-};
-
-/// One file of policies.d, checked: defaults are filled in, and no value needs another check.
-struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
     Selector match;
     Position match_at; ///< of the key `match`, or of the document if it has none
     Model model = Model::process;
@@ -146,7 +120,23 @@ struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
     /// Slots that threads may put themselves into: of `threads`, or `arrivals_slot`.
     std::vector<std::string> allow_join;
     Exclusive exclusive = Exclusive::no; ///< every other task is kept off these CPUs
-    bool separate = false;               ///< interrupts off the worker's core, but in its cache group
+
+    bool nics_auto = true;     ///< by the sockets of the matched processes
+    std::vector<Pattern> nics; ///< names or globs when not auto
+    Position nics_at;
+    std::vector<Pattern> irqs;      ///< other interrupts, by handler or PCI function
+    bool separate = false;          ///< interrupts off the worker's core, but in its cache group
+    bool steering = true;           ///< maps of XPS, RPS and RFS of the NICs are set, too
+    Steer steer = Steer::automatic; ///< only `full` steers
+
+    Drift drift = Drift::enforce;
+    Prior prior = Prior::replace;
+    OnStop on_stop = OnStop::restore;
+    Means means = Means::affinity;
+    Memory memory = Memory::stay;
+    /// 0 to one minute. A new process has all CPUs of the policy for so long, or until it has made its
+    /// threads.
+    std::chrono::milliseconds settle{2000};
     /// It is for interrupts that it names, whether or not a process matches.
     [[nodiscard]] bool names_interrupts() const { return !nics_auto || !irqs.empty(); }
 };
@@ -177,5 +167,11 @@ inline constexpr std::size_t longest_slot = 31; ///< bytes
 
 /// Number of conditions that must hold, weighted as affinityd.policy(5) says; part of the order.
 [[nodiscard]] unsigned specificity(const Selector& selector);
+
+/// The policy as a file of the language, complete: every key with the value that holds, whether it was
+/// written or not, in the order of the key table. Reading it gives an equal policy (positions aside).
+[[nodiscard]] std::string to_yaml(const Policy& policy);
+/// The selector as the value of `match`: {comm: ["redis-server"], not: [{user: ["root"]}]}.
+[[nodiscard]] std::string to_yaml(const Selector& selector);
 
 } // namespace affinityd::policy

@@ -2,7 +2,6 @@
 #include "policy/set_check.hpp"
 
 #include "policy/diagnostic.hpp"
-#include "policy/print.hpp"
 
 #include <algorithm>
 #include <array>

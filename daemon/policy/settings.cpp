@@ -78,7 +78,7 @@ void set(const Fields& fields, std::string_view name, Value& target, Report& rep
     if (value)
         target = *value;
     else
-        policy::report_wrong_type(*entry, report);
+        refuse_type(*entry, report);
 }
 
 auto duration_within(seconds least, seconds most) {
@@ -90,11 +90,8 @@ auto duration_within(seconds least, seconds most) {
     };
 }
 
-void read_measure(const Fields::Entry& entry, Settings::Measure& measure, Report& report) {
-    if (entry.value->kind != Node::Kind::map) {
-        policy::report_wrong_type(entry, report);
-        return;
-    }
+void read_measure(const Entry& entry, Settings::Measure& measure, Report& report) {
+    if (entry.value->kind != Node::Kind::map) return void(refuse_type(entry, report));
     const Fields fields(*entry.value, measure_keys, report);
     set(fields, "interval", measure.interval, report, duration_within(seconds(0), 30 * day));
     set(fields, "random_delay", measure.random_delay, report, duration_within(seconds(0), day));
@@ -102,18 +99,15 @@ void read_measure(const Fields::Entry& entry, Settings::Measure& measure, Report
     set(fields, "bytes", measure.bytes, report, parse_bytes);
     set(fields, "target", measure.target, report, parse_target);
     set(fields, "busy_above", measure.busy_above, report, parse_percent);
-    if (const auto* idle = fields.find("idle_only"))
-        measure.idle_only = policy::read_boolean(*idle, report).value_or(measure.idle_only);
+    fields.read("idle_only", measure.idle_only);
 }
 
 void read_top(const Node& tree, Settings& settings, Report& report) {
-    if (tree.kind != Node::Kind::map) {
-        report.error(tree, "the file must be a map of keys and values", "begin with 'version: 1'");
-        return;
-    }
+    if (tree.kind != Node::Kind::map)
+        return report.error(tree, "the file must be a map of keys and values", "begin with 'version: 1'");
     const Fields fields(tree, top_keys, report);
     if (const auto* version = fields.find("version"); version != nullptr && version->value->text != "1")
-        policy::report_wrong_type(*version, report);
+        refuse_type(*version, report);
     set(fields, "reconcile", settings.reconcile_interval, report, duration_within(seconds(1), day));
     set(fields, "redeal", settings.redeal_interval, report,
         [](std::string_view text) -> std::optional<seconds> {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a policy file: no crash, bounded work, every finding at a place in the file; an accepted
 // policy is the same after printing and reading it.
-#include "policy/print.hpp"
 #include "policy/reader.hpp"
 
 #include <algorithm>

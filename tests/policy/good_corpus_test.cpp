@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "corpus.hpp"
-#include "policy/print.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 // affinityd.policy(5) against the code: each key's block says what the key table says, each recipe is loaded.
 #include "corpus.hpp"
 #include "policy/fields.hpp"
-#include "policy/print.hpp"
 #include "policy/reader.hpp"
 #include "policy/set_check.hpp"
 

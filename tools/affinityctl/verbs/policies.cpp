@@ -8,7 +8,6 @@
 #include "affinityctl/views/policy_table.hpp"
 #include "affinityctl/views/table.hpp"
 #include "policy/diagnostic.hpp"
-#include "policy/print.hpp"
 #include "policy/reader.hpp"
 
 #include <CLI/CLI.hpp>
