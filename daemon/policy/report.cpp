@@ -32,6 +32,8 @@ std::string_view Source::from(unsigned number, unsigned column) const {
 
 namespace {
 
+constexpr std::size_t max_findings = 100; // per file; a hostile file deserves no more
+
 bool is_control(std::uint32_t point) {
     return (point < 0x20 && point != '\t' && point != '\n' && point != '\r') ||
            (point >= 0x7F && point < 0xA0);
@@ -64,37 +66,29 @@ std::optional<BadByte> find_bad_byte(std::string_view text) {
     return std::nullopt;
 }
 
-namespace {
-
-constexpr std::size_t max_findings = 100; // per file; a hostile file deserves no more
-
-/// True if the file has the scalar's text unchanged, so that offsets into its text are offsets into the
-/// line.
-bool is_verbatim(std::string_view raw, const Node& scalar) { return raw.starts_with(scalar.text); }
-
-bool is_quoted(std::string_view raw) { return raw.starts_with('"') || raw.starts_with('\''); }
-
-} // namespace
-
 Report::Report(std::string path, const Source& source, std::vector<Diagnostic>& out)
     : path_(std::move(path)), source_(source), out_(out) {}
 
 Position Report::at(const Node& node) const { return {path_, node.line, node.column}; }
 
+Report::Written Report::written(const Node& scalar) const {
+    const auto raw = source_.from(scalar.line, scalar.column);
+    const unsigned quote = raw.starts_with('"') || raw.starts_with('\'') ? 1 : 0;
+    return {raw, quote, raw.substr(quote).starts_with(scalar.text)};
+}
+
 Position Report::text_at(const Node& scalar) const {
     auto position = at(scalar);
-    const auto raw = source_.from(scalar.line, scalar.column);
-    if (is_quoted(raw) && is_verbatim(raw.substr(1), scalar)) ++position.column;
+    if (const auto found = written(scalar); found.is_verbatim) position.column += found.quote;
     return position;
 }
 
 unsigned Report::length_of(const Node& node) const {
-    const auto raw = source_.from(node.line, node.column);
     if (node.kind != Node::Kind::scalar) return 1;
-    if (node.plain && is_verbatim(raw, node)) return static_cast<unsigned>(node.text.size());
-    if (is_quoted(raw) && is_verbatim(raw.substr(1), node))
-        return static_cast<unsigned>(node.text.size() + 2);
-    return static_cast<unsigned>(trim_text(raw).size());
+    const auto found = written(node);
+    if (found.is_verbatim && (node.plain || found.quote > 0))
+        return static_cast<unsigned>(node.text.size()) + 2 * found.quote;
+    return static_cast<unsigned>(trim_text(found.text).size());
 }
 
 bool Report::is_full() const { return errors_ > 0 && count_ >= max_findings; }
@@ -112,10 +106,9 @@ void Report::warn(const Node& node, std::string message, std::string hint) {
 void Report::error_inside(const Node& scalar, std::size_t offset, std::size_t length, std::string message,
                           std::string hint) {
     if (is_full()) return;
-    auto raw = source_.from(scalar.line, scalar.column);
-    const unsigned quote = is_quoted(raw) ? 1 : 0;
-    if (!is_verbatim(raw.substr(quote), scalar)) return error(scalar, std::move(message), std::move(hint));
-    add(Severity::error, scalar.line, scalar.column + quote + static_cast<unsigned>(offset),
+    const auto found = written(scalar);
+    if (!found.is_verbatim) return error(scalar, std::move(message), std::move(hint));
+    add(Severity::error, scalar.line, scalar.column + found.quote + static_cast<unsigned>(offset),
         static_cast<unsigned>(length), std::move(message), std::move(hint));
 }
 

@@ -57,8 +57,8 @@ class Report {
              std::string hint = {});
 
     /// The text is no document.
-    void add(TreeFault fault) {
-        add(Severity::error, fault.line, fault.column, fault.length, std::move(fault.message),
+    void add(Diagnostic fault) {
+        add(Severity::error, fault.at.line, fault.at.column, fault.length, std::move(fault.message),
             std::move(fault.hint));
     }
 
@@ -71,6 +71,13 @@ class Report {
     [[nodiscard]] FilePatterns& patterns() { return patterns_; }
 
   private:
+    /// A scalar as the file has it.
+    struct Written {
+        std::string_view text;    ///< to the end of the line
+        unsigned quote = 0;       ///< bytes
+        bool is_verbatim = false; ///< offsets into the scalar's text are offsets into the line
+    };
+    [[nodiscard]] Written written(const Node& scalar) const;
     [[nodiscard]] unsigned length_of(const Node& node) const;
     std::string path_;
     const Source& source_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,60 +17,27 @@ namespace affinityd::policy {
 
 namespace {
 
+using Field = Condition::Field;
+using Findings = std::vector<Diagnostic>;
+
 constexpr unsigned exact = 4; // one name, one port
 constexpr unsigned loose = 2; // a pattern with wildcards, a range
 constexpr unsigned weak = 1;  // kthread, not
 
 unsigned weight(const Condition& condition) {
-    if (condition.field == Condition::Field::kthread) return weak;
-    if (condition.field == Condition::Field::listen) {
-        const bool single = std::ranges::all_of(
-            condition.ports, [](const auto& range) { return range.first == range.second; });
-        return single ? exact : loose;
-    }
+    if (condition.field == Field::kthread) return weak;
     if (std::ranges::any_of(condition.patterns, matches_everything)) return 0;
-    return std::ranges::all_of(condition.patterns, &Pattern::is_literal) ? exact : loose;
+    const bool is_exact =
+        std::ranges::all_of(condition.ports, [](const auto& range) { return range.first == range.second; }) &&
+        std::ranges::all_of(condition.patterns, &Pattern::is_literal);
+    return is_exact ? exact : loose;
 }
 
-} // namespace
-
-bool matches_everything(const Pattern& pattern) {
-    return !pattern.text().empty() && pattern.text().find_first_not_of('*') == std::string::npos;
+/// True if the pattern matches any text that is not empty, as far as samples show.
+bool matches_any_text(const Pattern& pattern) {
+    constexpr std::array<std::string_view, 3> samples{"a", "0", "/~ \x7f%"};
+    return std::ranges::all_of(samples, [&](auto text) { return pattern.matches(text); });
 }
-
-unsigned specificity(const Selector& selector) {
-    switch (selector.op) {
-    case Selector::Op::test:
-        return weight(selector.condition);
-    case Selector::Op::none:
-        return selector.children.empty() ? 0 : weak;
-    case Selector::Op::any: {
-        unsigned least = selector.children.empty() ? 0 : std::numeric_limits<unsigned>::max();
-        for (const auto& child : selector.children)
-            least = std::min(least, specificity(child));
-        return least;
-    }
-    case Selector::Op::all:
-        break;
-    }
-    unsigned sum = 0;
-    for (const auto& child : selector.children)
-        sum += specificity(child);
-    return sum;
-}
-
-bool comes_before(const Policy& a, const Policy& b) {
-    // Swapped sides where the greater value comes first.
-    const auto key = [](const Policy& first, const Policy& second) {
-        return std::tuple(first.everything_else, second.priority, specificity(second.match),
-                          std::string_view(first.name));
-    };
-    return key(a, b) < key(b, a);
-}
-
-namespace {
-
-using Field = Condition::Field;
 
 bool is_any(const Condition& condition) {
     switch (condition.field) {
@@ -85,39 +51,6 @@ bool is_any(const Condition& condition) {
         return std::ranges::any_of(condition.patterns, matches_any_text);
     }
 }
-
-} // namespace
-
-bool matches_any_text(const Pattern& pattern) {
-    constexpr std::array<std::string_view, 3> samples{"a", "0", "/~ \x7f%"};
-    return std::ranges::all_of(samples, [&](auto text) { return pattern.matches(text); });
-}
-
-bool is_for_everybody(const Selector& selector) {
-    switch (selector.op) {
-    case Selector::Op::test:
-        return is_any(selector.condition);
-    case Selector::Op::all:
-        return std::ranges::all_of(selector.children, is_for_everybody);
-    case Selector::Op::any:
-        return std::ranges::any_of(selector.children, is_for_everybody);
-    case Selector::Op::none:
-        break;
-    }
-    // `not` in `not` is a condition again.
-    return std::ranges::all_of(selector.children, [](const Selector& child) {
-        const auto* inner = &child;
-        while (inner->op == Selector::Op::all && inner->children.size() == 1)
-            inner = &inner->children.front();
-        return inner->op != Selector::Op::none || std::ranges::any_of(inner->children, is_for_everybody);
-    });
-}
-
-namespace {
-
-using Field = Condition::Field;
-
-using Findings = std::vector<Diagnostic>;
 
 /// Reports names in `parent` that no policy has.
 void check_parents(const Selector& selector, std::span<const std::string_view> names, Findings& out) {
@@ -193,29 +126,11 @@ void check_reach(const PolicySet& set, Findings& out) {
     }
 }
 
-} // namespace
-
-void check_set(const PolicySet& set, std::vector<Diagnostic>& out) {
-    std::vector<std::string_view> names;
-    for (const auto& policy : set.policies)
-        names.push_back(policy.name);
-    for (const auto& policy : set.policies)
-        check_parents(policy.match, names, out);
-    for (const auto& policy : set.policies)
-        check_ring(set, policy, out);
-    check_reach(set, out);
-}
-
-namespace {
-
-using Field = Condition::Field;
-
 /// The beginning of every text that the pattern matches; "" for a regular expression.
 std::string_view fixed_beginning(const Pattern& pattern) {
     const std::string_view text = pattern.text();
     if (pattern.is_literal()) return text;
-    const bool is_regex = text.size() > 1 && text.starts_with('/') && text.ends_with('/');
-    return is_regex ? std::string_view{} : text.substr(0, text.find_first_of("*?[\\"));
+    return Pattern::is_expression(text) ? std::string_view{} : text.substr(0, text.find_first_of("*?[\\"));
 }
 
 /// A user may have a program at a path that the pattern matches.
@@ -309,6 +224,62 @@ bool is_pinned_unsteered(const Policy& policy) {
 }
 
 } // namespace
+
+bool matches_everything(const Pattern& pattern) {
+    return !pattern.text().empty() && pattern.text().find_first_not_of('*') == std::string::npos;
+}
+
+unsigned specificity(const Selector& selector) {
+    if (selector.op == Selector::Op::test) return weight(selector.condition);
+    if (selector.children.empty()) return 0;
+    if (selector.op == Selector::Op::none) return weak;
+    unsigned sum = 0, least = ~0U;
+    for (const auto& child : selector.children) {
+        sum += specificity(child);
+        least = std::min(least, specificity(child));
+    }
+    return selector.op == Selector::Op::all ? sum : least;
+}
+
+bool comes_before(const Policy& a, const Policy& b) {
+    // Swapped sides where the greater value comes first.
+    const auto key = [](const Policy& first, const Policy& second) {
+        return std::tuple(first.everything_else, second.priority, specificity(second.match),
+                          std::string_view(first.name));
+    };
+    return key(a, b) < key(b, a);
+}
+
+bool is_for_everybody(const Selector& selector) {
+    switch (selector.op) {
+    case Selector::Op::test:
+        return is_any(selector.condition);
+    case Selector::Op::all:
+        return std::ranges::all_of(selector.children, is_for_everybody);
+    case Selector::Op::any:
+        return std::ranges::any_of(selector.children, is_for_everybody);
+    case Selector::Op::none:
+        break;
+    }
+    // `not` in `not` is a condition again.
+    return std::ranges::all_of(selector.children, [](const Selector& child) {
+        const auto* inner = &child;
+        while (inner->op == Selector::Op::all && inner->children.size() == 1)
+            inner = &inner->children.front();
+        return inner->op != Selector::Op::none || std::ranges::any_of(inner->children, is_for_everybody);
+    });
+}
+
+void check_set(const PolicySet& set, std::vector<Diagnostic>& out) {
+    std::vector<std::string_view> names;
+    for (const auto& policy : set.policies)
+        names.push_back(policy.name);
+    for (const auto& policy : set.policies)
+        check_parents(policy.match, names, out);
+    for (const auto& policy : set.policies)
+        check_ring(set, policy, out);
+    check_reach(set, out);
+}
 
 bool is_forgeable(const Policy& policy, const PolicySet& set) {
     return !policy.match.children.empty() && can_forge(policy.match, set, 0);

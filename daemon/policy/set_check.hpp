@@ -17,9 +17,6 @@ namespace affinityd::policy {
 /// "*" and its repetitions.
 [[nodiscard]] bool matches_everything(const Pattern& pattern);
 
-/// True if the pattern matches any text that is not empty, as far as samples show.
-[[nodiscard]] bool matches_any_text(const Pattern& pattern);
-
 /// True if the conditions leave no process out, or only those that `not` names: the file hardly says
 /// whom the policy is for.
 [[nodiscard]] bool is_for_everybody(const Selector& selector);

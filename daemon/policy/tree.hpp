@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "policy/diagnostic.hpp"
+
 #include <cstddef>
 #include <expected>
 #include <string>
@@ -22,15 +24,6 @@ struct Node {
         items; ///< list: the elements; map: key, value, key, value... in the file's order, repeated keys kept
 };
 
-/// Why a text is no document of the language, before any key is looked at.
-struct TreeFault {
-    unsigned line = 1;
-    unsigned column = 1;
-    unsigned length = 1;
-    std::string message;
-    std::string hint;
-};
-
 /// Bounds for hostile text; a policy that a person writes stays far below them.
 inline constexpr std::size_t max_document_bytes = std::size_t{256} << 10;
 inline constexpr std::size_t max_tree_nodes = 20'000;
@@ -38,7 +31,7 @@ inline constexpr std::size_t max_tree_depth = 16;
 
 /// Reads one document. Refused, with the place: bytes that are no UTF-8, control characters, tags, anchors
 /// and aliases, a second document, keys that are no scalars, and whatever exceeds the bounds. A text without
-/// content gives a null.
-[[nodiscard]] std::expected<Node, TreeFault> parse_tree(std::string_view text);
+/// content gives a null. The fault names no file.
+[[nodiscard]] std::expected<Node, Diagnostic> parse_tree(std::string_view text);
 
 } // namespace affinityd::policy
