@@ -69,64 +69,38 @@ void find_unit(const std::vector<std::string_view>& parts, CgroupNames& names) {
 }
 
 struct Container {
-    std::string_view id;
+    std::string_view id; ///< in the table below: what stands before it
     std::string_view runtime;
 };
 
-struct Prefix {
-    std::string_view text;
-    std::string_view runtime;
-};
 /// "docker-ID.scope" and the like: what the systemd cgroup drivers make. Conmon's own scopes
 /// ("libpod-conmon-ID", "crio-conmon-ID") hold the monitor, not the container, and fail is_id.
-constexpr std::array scope_prefixes{Prefix{"docker-", "docker"}, Prefix{"libpod-", "podman"},
-                                    Prefix{"cri-containerd-", "containerd"}, Prefix{"nerdctl-", "containerd"},
-                                    Prefix{"crio-", "crio"}};
+constexpr std::array<Container, 5> scope_prefixes{{{"docker-", "docker"},
+                                                   {"libpod-", "podman"},
+                                                   {"cri-containerd-", "containerd"},
+                                                   {"nerdctl-", "containerd"},
+                                                   {"crio-", "crio"}}};
 
-std::optional<Container> by_prefix(std::string_view part) {
-    if (part.ends_with(".scope")) part.remove_suffix(6);
+std::optional<Container> container_at(const std::vector<std::string_view>& parts, std::size_t at) {
+    const auto part = parts[at];
+    const auto name = part.ends_with(".scope") ? part.substr(0, part.size() - 6) : part;
     for (const auto& [prefix, runtime] : scope_prefixes)
-        if (part.starts_with(prefix) && is_id(part.substr(prefix.size())))
-            return Container{part.substr(prefix.size()), runtime};
+        if (name.starts_with(prefix) && is_id(name.substr(prefix.size())))
+            return Container{name.substr(prefix.size()), runtime};
     // containerd without its systemd driver on a systemd path: "kubepods-...-podUID.slice:cri-containerd:ID"
-    if (const auto colon = part.rfind(":cri-containerd:");
-        colon != std::string_view::npos && is_id(part.substr(colon + 16)))
-        return Container{part.substr(colon + 16), "containerd"};
-    return std::nullopt;
-}
-
-std::optional<Container> by_name(std::string_view part, std::string_view before) {
+    if (const auto colon = name.rfind(":cri-containerd:");
+        colon != std::string_view::npos && is_id(name.substr(colon + 16)))
+        return Container{name.substr(colon + 16), "containerd"};
+    const auto before = at > 0 ? parts[at - 1] : std::string_view();
     if (part.starts_with("lxc.payload.") && part.size() > 12) return Container{part.substr(12), "lxc"};
     if (before == "lxc" || before == "lxc.payload") return Container{part, "lxc"};
     if (part.starts_with("systemd-nspawn@") && has_name_before(part.substr(15), ".service"))
         return Container{part.substr(15, part.size() - 15 - 8), "nspawn"};
-    return std::nullopt;
-}
-
-/// A bare id below a folder: the cgroupfs drivers.
-std::optional<Container> by_folder(std::string_view part, const std::vector<std::string_view>& parts,
-                                   std::size_t at) {
+    // A bare id below a folder: the cgroupfs drivers.
     if (!is_id(part)) return std::nullopt;
-    const std::string_view before = at > 0 ? parts[at - 1] : std::string_view{};
     if (before == "docker" || (at > 1 && parts[at - 2] == "ecs")) return Container{part, "docker"};
     if (before == "libpod_parent" || before.starts_with("libpod_pod_")) return Container{part, "podman"};
     return Container{part, {}}; // Kubernetes: the path does not say which runtime
-}
-
-std::optional<Container> container_at(const std::vector<std::string_view>& parts, std::size_t at) {
-    auto found = by_prefix(parts[at]);
-    if (!found) found = by_name(parts[at], at > 0 ? parts[at - 1] : std::string_view{});
-    return found ? found : by_folder(parts[at], parts, at);
-}
-
-void find_container(const std::vector<std::string_view>& parts, CgroupNames& names) {
-    for (std::size_t at = parts.size(); at-- > 0;) {
-        const auto found = container_at(parts, at);
-        if (!found) continue;
-        names.container_id = found->id;
-        names.container_runtime = found->runtime;
-        return;
-    }
 }
 
 /// How many parts, from the first, only root can have named.
@@ -145,7 +119,11 @@ std::size_t count_systems(const std::vector<std::string_view>& parts) {
 CgroupNames names_of(const std::vector<std::string_view>& parts) {
     CgroupNames names;
     find_unit(parts, names);
-    find_container(parts, names);
+    for (std::size_t at = parts.size(); at-- > 0 && names.container_id.empty();)
+        if (const auto found = container_at(parts, at)) {
+            names.container_id = found->id;
+            names.container_runtime = found->runtime;
+        }
     return names;
 }
 

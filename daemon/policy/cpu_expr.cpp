@@ -41,10 +41,7 @@ constexpr std::string_view known_words =
     "node:N, socket:N, die:N, cluster:N, llc:N, core:N";
 
 /// Words of other tools for what has another name here.
-struct Foreign {
-    std::string_view text, here;
-};
-constexpr std::array foreign_words{Foreign{"numa", "node"}, Foreign{"ccd", "llc"}, Foreign{"ccx", "llc"}};
+constexpr std::array foreign_words{Word{"numa", Op::node}, Word{"ccd", Op::llc}, Word{"ccx", Op::llc}};
 
 bool is_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 /// Interface names may hold nearly anything; these are the ones that cannot be taken for an operator.
@@ -53,6 +50,10 @@ bool is_name(char c) { return is_word(c) || is_digit(c) || c == '.' || c == '@' 
 const Word* find_word(std::span<const Word> words, std::string_view text) {
     const auto found = std::ranges::find(words, text, &Word::text);
     return found == words.end() ? nullptr : &*found;
+}
+
+std::string_view group_name(Op op) {
+    return std::ranges::find(group_words, op, &Word::op)->text; // "socket" precedes its synonym "package"
 }
 
 class Parser {
@@ -103,12 +104,7 @@ class Parser {
             ++at_;
             auto inner = factor(depth + 1);
             if (!inner) return inner;
-            CpuExpr expr{.op = Op::complement,
-                         .ids = {},
-                         .name = {},
-                         .children = {},
-                         .offset = begin,
-                         .length = at_ - begin};
+            auto expr = leaf(Op::complement, begin);
             expr.children.push_back(std::move(*inner));
             return expr;
         }
@@ -127,13 +123,11 @@ class Parser {
     Parsed atom() {
         const std::size_t begin = at_;
         if (is_digit(peek())) return numbers(Op::list, begin);
-        if (!is_word(peek())) {
-            if (at_ == text_.size())
-                return wrong(at_, 1, "something is missing here", "expected " + std::string(known_words));
-            const std::string expected = "expected " + std::string(known_words);
+        const std::string expected = "expected " + std::string(known_words);
+        if (at_ == text_.size()) return wrong(at_, 1, "something is missing here", expected);
+        if (!is_word(peek()))
             return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
                          peek() == '~' ? "write ! for all other CPUs" : expected);
-        }
         while (is_word(peek()))
             ++at_;
         const std::string_view word = text_.substr(begin, at_ - begin);
@@ -147,7 +141,7 @@ class Parser {
                              "it stands alone, as near: measured or together: measured");
             return wrong(begin, word.size(), "'" + std::string(word) + "' is not known",
                          word == "N" ? "write the last CPU's number, or all others away from all: all - 0-1"
-                                     : "expected " + std::string(known_words));
+                                     : expected);
         }
         ++at_;
         if (const Word* group = find_word(group_words, word)) {
@@ -157,11 +151,11 @@ class Parser {
         }
         if (word == "nic") return named(Op::nic, begin, "interface name");
         if (word == "kind") return named(Op::kind, begin, "kind of core");
-        const auto foreign = std::ranges::find(foreign_words, word, &Foreign::text);
+        const Word* foreign = find_word(foreign_words, word);
         return wrong(begin, word.size(), "'" + std::string(word) + ":' is not known",
-                     foreign != foreign_words.end()
-                         ? "write " + std::string(foreign->here) + ":" + std::string(text_.substr(at_))
-                         : "expected " + std::string(known_words));
+                     foreign != nullptr ? "write " + std::string(group_name(foreign->op)) + ":" +
+                                              std::string(text_.substr(at_))
+                                        : expected);
     }
 
     Parsed named(Op op, std::size_t begin, const char* what) {
@@ -220,13 +214,12 @@ class Parser {
     }
 
     CpuExpr leaf(Op op, std::size_t begin) const {
-        return {.op = op, .ids = {}, .name = {}, .children = {}, .offset = begin, .length = at_ - begin};
+        return {.op = op, .offset = begin, .length = at_ - begin};
     }
 
     static Parsed join(Op op, CpuExpr left, Parsed right) {
         if (!right) return right;
-        CpuExpr expr{.op = op, .ids = {}, .name = {}, .children = {}, .offset = left.offset, .length = 0};
-        expr.length = right->offset + right->length - left.offset;
+        CpuExpr expr{.op = op, .offset = left.offset, .length = right->offset + right->length - left.offset};
         expr.children.push_back(std::move(left));
         expr.children.push_back(std::move(*right));
         return expr;
@@ -248,10 +241,6 @@ class Parser {
     std::size_t at_ = 0;
 };
 
-std::string_view group_name(Op op) {
-    return std::ranges::find(group_words, op, &Word::op)->text; // "socket" precedes its synonym "package"
-}
-
 bool is_sum(Op op) { return op == Op::unite || op == Op::subtract; }
 
 /// With parentheses only where the text would be read as another tree without: then it is nested no deeper
@@ -259,13 +248,10 @@ bool is_sum(Op op) { return op == Op::unite || op == Op::subtract; }
 std::string child_text(const CpuExpr& parent, std::size_t which) {
     const CpuExpr& child = parent.children[which];
     const bool is_right = which > 0;
-    bool loose = false;
-    if (parent.op == Op::complement)
-        loose = is_sum(child.op) || child.op == Op::intersect;
-    else if (parent.op == Op::intersect)
-        loose = is_sum(child.op) || (is_right && child.op == Op::intersect);
-    else
-        loose = is_right && is_sum(child.op);
+    const bool is_product = child.op == Op::intersect;
+    bool loose = is_right && is_sum(child.op);
+    if (parent.op == Op::intersect) loose = is_sum(child.op) || (is_right && is_product);
+    if (parent.op == Op::complement) loose = is_sum(child.op) || is_product;
     return loose ? "(" + to_string(child) + ")" : to_string(child);
 }
 

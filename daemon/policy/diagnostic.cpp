@@ -6,23 +6,22 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <vector>
 
 namespace affinityd::policy {
 
 namespace {
 
-constexpr std::size_t max_word = 40; // a longer word is no typo of a key
+constexpr std::size_t max_word = 40;   // a longer word is no typo of a key
+constexpr std::size_t max_shown = 160; // bytes of a source line; a file may be one line of a hundred thousand
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c; }
 
 /// Number of letters to insert, remove, replace or swap with their neighbour.
 std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> before(b.size() + 1);
-    std::vector<std::size_t> above(b.size() + 1);
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j <= b.size(); ++j)
-        above[j] = j;
+    std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+    std::iota(above.begin(), above.end(), 0U);
     for (std::size_t i = 1; i <= a.size(); ++i) {
         row[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
@@ -36,6 +35,41 @@ std::size_t distance(std::string_view a, std::string_view b) {
         std::swap(above, row);
     }
     return above[b.size()];
+}
+
+/// `at`, or the beginning of the character that it is in.
+std::size_t character_at(std::string_view line, std::size_t at) {
+    for (std::size_t back = 0; back < 4 && back <= at && at < line.size(); ++back)
+        if (first_character(line.substr(at - back)).bytes > back) return at - back;
+    return at;
+}
+
+/// The line and a second one with '^' below the offending bytes, one per character as it is shown. Characters
+/// that a terminal would act upon are escaped, but for a tab, so that the line looks as in the editor.
+std::string underline(const Diagnostic& diagnostic) {
+    const std::string_view line = diagnostic.source_line;
+    const std::size_t column =
+        std::min<std::size_t>(diagnostic.at.column > 0 ? diagnostic.at.column - 1 : 0, line.size());
+    const std::size_t begin =
+        column > max_shown / 2 && line.size() > max_shown ? character_at(line, column - max_shown / 2) : 0;
+    const std::size_t end = std::min(line.size(), begin + max_shown);
+    std::string text = "    ";
+    std::string marks = "    ";
+    const std::size_t length = std::max(1U, diagnostic.length);
+    for (std::size_t at = begin; at < end;) {
+        const auto bytes = std::max<std::size_t>(first_character(line.substr(at)).bytes, 1);
+        const auto character = line.substr(at, bytes);
+        const auto as_shown = character == "\t" ? "\t" : escaped(character);
+        const std::size_t width = as_shown == character ? 1 : as_shown.size(); // an escape is plain ASCII
+        text += as_shown;
+        if (at < column)
+            marks += character == "\t" ? "\t" : std::string(width, ' ');
+        else if (at - column < length)
+            marks += std::string(width, '^');
+        at += bytes;
+    }
+    if (column >= end) marks += '^';
+    return text + "\n" + marks;
 }
 
 } // namespace
@@ -78,52 +112,6 @@ std::string either(std::span<const std::string_view> words) {
     }
     return text;
 }
-
-namespace {
-
-constexpr std::size_t max_shown = 160; // bytes of a source line; a file may be one line of a hundred thousand
-
-/// Characters that a terminal would act upon are shown escaped; a tab stays, so that the line looks as in the
-/// editor.
-std::string shown(std::string_view character) {
-    return character == "\t" ? std::string(character) : escaped(character);
-}
-
-/// `at`, or the beginning of the character that it is in.
-std::size_t character_at(std::string_view line, std::size_t at) {
-    for (std::size_t back = 0; back < 4 && back <= at && at < line.size(); ++back)
-        if (first_character(line.substr(at - back)).bytes > back) return at - back;
-    return at;
-}
-
-/// The line and a second one with '^' below the offending bytes, one per character as it is shown.
-std::string underline(const Diagnostic& diagnostic) {
-    const std::string_view line = diagnostic.source_line;
-    const std::size_t column =
-        std::min<std::size_t>(diagnostic.at.column > 0 ? diagnostic.at.column - 1 : 0, line.size());
-    const std::size_t begin =
-        column > max_shown / 2 && line.size() > max_shown ? character_at(line, column - max_shown / 2) : 0;
-    const std::size_t end = std::min(line.size(), begin + max_shown);
-    std::string text = "    ";
-    std::string marks = "    ";
-    const std::size_t length = std::max(1U, diagnostic.length);
-    for (std::size_t at = begin; at < end;) {
-        const auto bytes = std::max<std::size_t>(first_character(line.substr(at)).bytes, 1);
-        const auto character = line.substr(at, bytes);
-        const auto as_shown = shown(character);
-        const std::size_t width = as_shown == character ? 1 : as_shown.size(); // an escape is plain ASCII
-        text += as_shown;
-        if (at < column)
-            marks += character == "\t" ? "\t" : std::string(width, ' ');
-        else if (at - column < length)
-            marks += std::string(width, '^');
-        at += bytes;
-    }
-    if (column >= end) marks += '^';
-    return text + "\n" + marks;
-}
-
-} // namespace
 
 std::string_view to_string(Severity severity) {
     constexpr std::array<std::string_view, 3> names{"note", "warning", "error"};

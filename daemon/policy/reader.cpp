@@ -2,19 +2,25 @@
 #include "policy/reader.hpp"
 
 #include "base/text.hpp"
+#include "host/file.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/fields.hpp"
 #include "policy/set_check.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 namespace affinityd::policy {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".yaml";
 
@@ -38,7 +44,7 @@ std::optional<std::string> name_of(const Document& document, std::vector<Diagnos
         about_file(document, document.is_named ? Severity::note : Severity::warning,
                    "the daemon does not read this file: its name does not end in .yaml", "rename it", out);
     if (!has_ending && !document.is_named) return std::nullopt;
-    const auto name = has_ending ? file.substr(0, file.size() - ending.size()) : file;
+    const auto name = policy_name(file);
     if (!name.empty() && name.size() <= 200 && std::ranges::all_of(name, is_name_byte))
         return std::string(name);
     about_file(document, Severity::error,
@@ -116,6 +122,27 @@ void read_into(std::string_view name, const Document& document, ReadResult& resu
                    result.diagnostics);
 }
 
+/// ".yml" is let through so that the reader can refuse it: silence would look like success.
+bool is_policy_name(std::string_view name) {
+    return !name.starts_with('.') && !name.starts_with('#') &&
+           (name.ends_with(".yaml") || name.ends_with(".yml"));
+}
+
+void resolve_programs(Selector& selector) {
+    for (auto& child : selector.children)
+        resolve_programs(child);
+    auto& patterns = selector.condition.patterns;
+    if (selector.op != Selector::Op::test || selector.condition.field != Condition::Field::exe) return;
+    for (std::size_t i = patterns.size(); i-- > 0;) {
+        if (!patterns[i].is_literal()) continue;
+        std::error_code code;
+        const auto found = fs::canonical(patterns[i].text(), code).string();
+        if (code || found == patterns[i].text() || found.find_first_of("*?[\\") != std::string::npos)
+            continue;
+        if (auto pattern = Pattern::parse(found)) patterns.push_back(std::move(*pattern));
+    }
+}
+
 } // namespace
 
 std::string_view policy_name(std::string_view path) {
@@ -155,6 +182,64 @@ void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Do
 void sort_by_place(std::vector<Diagnostic>& diagnostics) {
     const auto place = [](const Diagnostic& d) { return std::tie(d.at.file, d.at.line, d.at.column); };
     std::ranges::stable_sort(diagnostics, [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
+std::vector<std::string> standard_folders() {
+    return {"/usr/lib/affinityd/policies.d", "/run/affinityd/policies.d", "/etc/affinityd/policies.d"};
+}
+
+Result<std::vector<std::string>> list_folders(const std::vector<std::string>& folders) {
+    constexpr std::size_t max_files = 100'000;
+    std::vector<std::string> paths;
+    for (const auto& folder : folders) {
+        const auto before = paths.size();
+        std::error_code code;
+        fs::directory_iterator at(folder, code);
+        if (code == std::errc::no_such_file_or_directory) continue;
+        for (; !code && at != fs::directory_iterator(); at.increment(code)) {
+            if (is_policy_name(at->path().filename().string())) paths.push_back(at->path().string());
+            if (paths.size() - before > max_files)
+                return fail("more than 100000 policy files", folder, E2BIG);
+        }
+        if (code) return fail("the policy folder cannot be read", folder, code.value());
+        std::sort(paths.begin() + static_cast<std::ptrdiff_t>(before), paths.end());
+    }
+    return paths;
+}
+
+bool is_removed(const std::string& path) {
+    std::error_code code;
+    return fs::symlink_status(path, code).type() == fs::file_type::not_found;
+}
+
+std::optional<Document> read_document(const std::string& path) {
+    std::error_code code;
+    // A link to the null device masks, as with units.
+    if (fs::is_symlink(fs::symlink_status(path, code)) && fs::canonical(path, code) == "/dev/null")
+        return Document{path, {}};
+    const auto text = host::read_file(path);
+    if (text && *text) return Document{path, **text};
+    if ((text || text.error().code == ENOENT) && is_removed(path)) return std::nullopt;
+    if (text)
+        return Document{
+            path, {}, Error{"the policy file is a link that leads nowhere", {}, ENOENT}.to_string()};
+    auto error = text.error();
+    if (error.subject == path) error.subject.clear(); // the finding says which file
+    return Document{path, {}, error.to_string()};
+}
+
+Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
+    const auto paths = list_folders(folders);
+    if (!paths) return std::unexpected(paths.error());
+    std::vector<Document> documents;
+    for (const auto& path : *paths)
+        if (auto document = read_document(path)) documents.push_back(std::move(*document));
+    return documents;
+}
+
+void resolve_programs(PolicySet& policies) {
+    for (auto& policy : policies.policies)
+        resolve_programs(policy.match);
 }
 
 } // namespace affinityd::policy

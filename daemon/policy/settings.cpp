@@ -117,32 +117,25 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 
-std::vector<Diagnostic> read_into(Settings& settings, const std::string& path, std::string_view text) {
+} // namespace
+
+std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text, Settings* read) {
     const Source source(text);
     std::vector<Diagnostic> found;
     Report report(path, source, found);
+    Settings changed = read == nullptr ? Settings() : *read;
     const auto tree = parse_tree(text);
     if (!tree)
         report.add(tree.error());
     else if (tree->kind != Node::Kind::null)
-        read_top(*tree, settings, report);
+        read_top(*tree, changed, report);
+    if (found.empty() && read != nullptr) *read = std::move(changed);
     return found;
 }
 
-} // namespace
-
-std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text) {
-    Settings unused;
-    return read_into(unused, path, text);
-}
-
 Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings) {
-    Settings changed = settings;
-    const auto found = read_into(changed, path, text);
-    if (found.empty()) {
-        settings = std::move(changed);
-        return {};
-    }
+    const auto found = check_settings(path, text, &settings);
+    if (found.empty()) return {};
     const auto& first = found.front();
     return fail(first.hint.empty() ? first.message : first.message + " (" + first.hint + ")",
                 fmt::format("{}:{}:{}", path, first.at.line, first.at.column));

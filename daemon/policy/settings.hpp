@@ -39,8 +39,9 @@ struct Settings {
 /// Where the settings are by default.
 inline constexpr const char* standard_settings = "/etc/affinityd/affinityd.yaml";
 
-/// Every fault of an affinityd.yaml(5), in the order of the file.
-[[nodiscard]] std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text);
+/// Every fault of an affinityd.yaml(5), in the order of the file. Without any, `read` gets what it says.
+[[nodiscard]] std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text,
+                                                     Settings* read = nullptr);
 
 /// Reads affinityd.yaml(5) into `settings`; what the file does not say keeps its value. An Error has
 /// file:line:column of the first fault as its subject; `settings` is unchanged then.
