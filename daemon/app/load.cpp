@@ -112,7 +112,7 @@ void World::use_steering(bool can_steer) {
 }
 
 void World::work_out() {
-    auto placements = planner::recompile(policies_, machine_, usage_, placements_, released_);
+    auto placements = planner::compile(policies_, machine_, usage_, &placements_, released_);
     if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
         ++version_;
     placements_ = std::move(placements);
@@ -159,7 +159,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 
 void World::take_over(const World& before) {
     machine_.cannot_steer = before.machine_.cannot_steer;
-    placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
+    placements_ = planner::compile(policies_, machine_, usage_, &before.placements_, released_);
     assumed_ = placements_.load;
     weights_ = before.weights_;
     use_weights();

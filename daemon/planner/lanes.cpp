@@ -311,7 +311,7 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     const LaneDemand demand{lanes.wanted,
                             have_interrupts ? queues : 0,
                             group.kept(),
-                            load.may_move && group.before != nullptr && has_changed(*group.before, lanes),
+                            group.before != nullptr && has_changed(*group.before, lanes),
                             group.kept_interrupts(),
                             may_be_far};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);

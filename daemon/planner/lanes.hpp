@@ -18,9 +18,8 @@ struct LaneLoad {
     CpuLoad interrupts; ///< of lanes
     CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
     CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
-    std::map<std::string_view, std::string>
-        placed;             ///< interfaces whose queues have lanes, and of which policy
-    bool may_move = false;  ///< lanes of interfaces that want others than before
+    std::map<std::string_view, std::string> placed =
+        {};                 ///< interfaces whose queues have lanes, and of which policy
     CpuLoad lanes = {};     ///< of lanes and their interrupts alone: those chosen, and those about to be kept
     CpuSet of_workers = {}; ///< all CPUs of the cores of lanes, as far as they are known to serve tasks
     /// Lanes with `separate`: the interrupts of the first so many are to be on the core of no worker.

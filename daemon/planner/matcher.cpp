@@ -5,7 +5,6 @@
 #include "policy/policy.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -188,13 +187,6 @@ std::string found_text(const Condition& condition, const Question& asked) {
     }
 }
 
-/// For a group no single child of which decided.
-Failure group_failure(const Selector& selector) {
-    const bool none = selector.op == Selector::Op::none;
-    return {none ? "not" : "any", none ? "none of its conditions to hold" : "one of its conditions to hold",
-            none ? "one holds" : "none holds"};
-}
-
 bool is_met(const Selector& selector, const Question& asked);
 
 /// The first child, in order of cost, for which `is_met` is `value`; null if there is none.
@@ -207,17 +199,10 @@ const Selector* first_child(const Selector& selector, bool value, const Question
 }
 
 bool is_met(const Selector& selector, const Question& asked) {
-    switch (selector.op) {
-    case Selector::Op::test:
-        return test(selector.condition, asked);
-    case Selector::Op::all:
-        return first_child(selector, false, asked) == nullptr;
-    case Selector::Op::any:
-        return first_child(selector, true, asked) != nullptr;
-    case Selector::Op::none:
-        return first_child(selector, true, asked) == nullptr;
-    }
-    return false;
+    if (selector.op == Selector::Op::test) return test(selector.condition, asked);
+    const bool deciding = selector.op != Selector::Op::all; // a child that does not hold decides there
+    const bool is_decided = first_child(selector, deciding, asked) != nullptr;
+    return is_decided == (selector.op == Selector::Op::any);
 }
 
 /// The chance of a selector to hold, without arguments, ports and ancestors.
@@ -241,41 +226,24 @@ Chance chance(const Selector& selector, const Question& asked) {
     return result == Chance::sure ? Chance::no : Chance::sure;
 }
 
-std::optional<Failure> failure(const Selector& selector, const Question& asked) {
-    if (is_met(selector, asked)) return std::nullopt;
-    if (selector.op == Selector::Op::test) {
-        const auto& condition = selector.condition;
-        return Failure{std::string(policy::field_name(condition.field)), wanted_text(condition),
-                       found_text(condition, asked)};
-    }
+/// False: it says in `verdict` which condition decided against the process.
+bool decide(const Selector& selector, const Question& asked, Verdict& verdict) {
+    if (is_met(selector, asked)) return true;
     if (selector.op == Selector::Op::all)
-        return failure(*first_child(selector, false, asked), asked.inside(selector));
-    return group_failure(selector);
+        return decide(*first_child(selector, false, asked), asked.inside(selector), verdict);
+    const auto& condition = selector.condition;
+    if (selector.op == Selector::Op::test) {
+        verdict.field = policy::field_name(condition.field);
+        verdict.wanted = wanted_text(condition);
+        verdict.found = found_text(condition, asked);
+    } else {
+        const bool none = selector.op == Selector::Op::none;
+        verdict.field = none ? "not" : "any";
+        verdict.wanted = none ? "none of its conditions to hold" : "one of its conditions to hold";
+        verdict.found = none ? "one holds" : "none holds";
+    }
+    return false;
 }
-
-} // namespace
-
-std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
-    return units_of(policy::parse_cgroup_path(process.cgroup()));
-}
-
-bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
-    return is_met(selector, {process, lineage});
-}
-
-bool may_hold(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
-    return chance(selector, {process, lineage}) != Chance::no;
-}
-
-std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process,
-                                     const Lineage& lineage) {
-    return failure(selector, {process, lineage});
-}
-
-namespace {
-
-using policy::Condition;
-using policy::Selector;
 
 /// The conditions that must hold if the selector is to hold: itself, or the children of each `all`.
 void collect_required(const Selector& selector, std::vector<const Condition*>& into) {
@@ -294,28 +262,27 @@ bool asks_for_kernel_threads(const Selector& selector) {
     });
 }
 
-void collect_ports(const Selector& selector, Matcher::PortRanges& into) {
-    if (selector.op == Selector::Op::test)
-        into.insert(into.end(), selector.condition.ports.begin(), selector.condition.ports.end());
+void each_condition(const Selector& selector, const auto& take) {
+    if (selector.op == Selector::Op::test) take(selector.condition);
     for (const auto& child : selector.children)
-        collect_ports(child, into);
+        each_condition(child, take);
 }
 
-/// True if the selector has a condition on one of these.
-bool asks_for(const Selector& selector, std::initializer_list<Condition::Field> fields) {
-    if (selector.op == Selector::Op::test)
-        return std::ranges::find(fields, selector.condition.field) != fields.end();
-    return std::ranges::any_of(selector.children, [&](const auto& child) { return asks_for(child, fields); });
-}
-
-/// The texts that a pattern without wildcards matches.
-template <class Index>
-void add_literal(Index& index, const policy::Pattern& pattern, std::size_t policy) {
-    index.literal[pattern.text()].push_back(policy);
-    if (!pattern.kept().empty()) index.literal[pattern.kept()].push_back(policy);
+void sort_once(auto& values) {
+    std::ranges::sort(values);
+    const auto repeated = std::ranges::unique(values);
+    values.erase(repeated.begin(), repeated.end());
 }
 
 } // namespace
+
+std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
+    return units_of(policy::parse_cgroup_path(process.cgroup()));
+}
+
+bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
+    return is_met(selector, {process, lineage});
+}
 
 void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& into) const {
     if (const auto found = literal.find(text); found != literal.end())
@@ -327,31 +294,32 @@ void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& in
 Matcher::Matcher(const policy::PolicySet& set) : set_(&set) {
     for (std::size_t i = 0; i < set.policies.size(); ++i)
         add(i);
-    std::ranges::sort(ports_);
-    const auto repeated = std::ranges::unique(ports_);
-    ports_.erase(repeated.begin(), repeated.end());
+    sort_once(ports_);
 }
 
 void Matcher::add(std::size_t policy) {
     const auto& selector = set_->policies[policy].match;
-    if (asks_for(selector, {Field::cmdline, Field::parent})) late_.push_back(policy);
-    collect_ports(selector, ports_);
-    asks_for_users_ |= asks_for(selector, {Field::user, Field::group});
+    bool is_late = false;
+    each_condition(selector, [&](const Condition& condition) {
+        const auto field = condition.field;
+        is_late |= field == Field::cmdline || field == Field::parent;
+        asks_for_users_ |= field == Field::user || field == Field::group;
+        ports_.insert(ports_.end(), condition.ports.begin(), condition.ports.end());
+    });
+    if (is_late) late_.push_back(policy);
     std::vector<const Condition*> required;
     collect_required(selector, required);
-    const auto pick = [&](Field field) -> const Condition* {
-        const auto found = std::ranges::find(required, field, &Condition::field);
-        return found == required.end() ? nullptr : *found;
-    };
     for (auto [field, index] : {std::pair{Field::comm, &by_comm_}, std::pair{Field::unit, &by_unit_},
                                 std::pair{Field::exe, &by_exe_}}) {
-        const Condition* condition = pick(field);
-        if (condition == nullptr) continue;
-        for (const auto& pattern : condition->patterns) {
-            if (pattern.is_literal())
-                add_literal(*index, pattern, policy);
-            else
+        const auto found = std::ranges::find(required, field, &Condition::field);
+        if (found == required.end()) continue;
+        for (const auto& pattern : (*found)->patterns) {
+            if (!pattern.is_literal()) {
                 index->patterns.emplace_back(pattern, policy);
+                continue;
+            }
+            index->literal[pattern.text()].push_back(policy);
+            if (!pattern.kept().empty()) index->literal[pattern.kept()].push_back(policy);
         }
         return;
     }
@@ -366,10 +334,7 @@ std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process
         for (const auto& name : unit_names(process))
             by_unit_.collect(name, candidates);
     if (!by_exe_.empty()) by_exe_.collect(process.exe(), candidates);
-    if (candidates.empty()) return std::nullopt;
-    std::ranges::sort(candidates);
-    const auto repeated = std::ranges::unique(candidates);
-    candidates.erase(repeated.begin(), repeated.end());
+    sort_once(candidates);
     for (const std::size_t i : candidates) {
         const auto& policy = set_->policies[i];
         if (process.is_kernel() && !asks_for_kernel_threads(policy.match)) continue;
@@ -383,7 +348,8 @@ bool Matcher::may_want_later(const inventory::ProcessFacts& process, const Linea
     return std::ranges::any_of(late_, [&](std::size_t i) {
         if (now && i >= *now) return false;
         const auto& match = set_->policies[i].match;
-        return (!process.is_kernel() || asks_for_kernel_threads(match)) && may_hold(match, process, lineage);
+        return (!process.is_kernel() || asks_for_kernel_threads(match)) &&
+               chance(match, {process, lineage}) != Chance::no;
     });
 }
 
@@ -391,20 +357,15 @@ std::vector<Verdict> Matcher::explain(const inventory::ProcessFacts& process, co
     std::vector<Verdict> verdicts;
     for (std::size_t i = 0; i < set_->policies.size(); ++i) {
         const auto& policy = set_->policies[i];
-        Verdict verdict{.policy = i, .matched = false, .field = {}, .wanted = {}, .found = {}};
+        auto& verdict = verdicts.emplace_back(Verdict{.policy = i});
         if (process.is_kernel() && !asks_for_kernel_threads(policy.match)) {
             verdict.field = "kthread";
             verdict.wanted = "true";
             verdict.found = "a kernel thread, which only policies with kthread: true want";
-        } else if (const auto failure = first_failure(policy.match, process, lineage)) {
-            verdict.field = failure->field;
-            verdict.wanted = failure->wanted;
-            verdict.found = failure->found;
         } else {
-            verdict.matched = true;
+            verdict.matched = decide(policy.match, {process, lineage}, verdict);
         }
-        verdicts.push_back(std::move(verdict));
-        if (verdicts.back().matched) break;
+        if (verdict.matched) break;
     }
     return verdicts;
 }
@@ -422,16 +383,6 @@ std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, st
     return std::nullopt;
 }
 
-namespace {
-
-std::optional<std::size_t> rule_of_slot(const policy::Policy& policy, std::string_view slot) {
-    const auto found = std::ranges::find(policy.threads, slot, &policy::ThreadRule::slot);
-    if (slot.empty() || found == policy.threads.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - policy.threads.begin());
-}
-
-} // namespace
-
 bool may_join(const policy::Policy& policy, std::string_view slot) {
     return std::ranges::find(policy.allow_join, slot) != policy.allow_join.end();
 }
@@ -444,8 +395,10 @@ bool is_in_force(const policy::Policy& policy, const Joined* joined) {
 
 std::optional<std::size_t> rule_of(const policy::Policy& policy, std::string_view name, unsigned index,
                                    const Joined* joined) {
-    if (is_in_force(policy, joined))
-        if (const auto rule = rule_of_slot(policy, joined->slot)) return rule;
+    if (is_in_force(policy, joined) && !joined->slot.empty()) {
+        const auto found = std::ranges::find(policy.threads, joined->slot, &policy::ThreadRule::slot);
+        if (found != policy.threads.end()) return static_cast<std::size_t>(found - policy.threads.begin());
+    }
     return Matcher::thread_rule(policy, name, index);
 }
 

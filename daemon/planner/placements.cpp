@@ -196,9 +196,9 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 
 /// The load before any policy has lanes: the tasks of policies, each spread over the CPUs it may use, and
 /// the lanes that are about to be kept.
-LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, bool may_move) {
+LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups) {
     const CpuLoad none(run.machine.topology);
-    LaneLoad load{none, none, none, {}, may_move, none, {}, {}};
+    LaneLoad load{.interrupts = none, .expected = none, .queues = none, .lanes = none};
     for (const auto& resolved : run.result.policies)
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
@@ -268,54 +268,6 @@ void find_measured(Run& run) {
                                            "affinityctl measure latency"});
 }
 
-Placements work_out(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                    const Released& released, const Placements* before, bool may_move) {
-    Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
-    run.result.online = machine.topology.online;
-    run.result.policies.resize(policies.policies.size());
-    find_measured(run);
-    const Interfaces interfaces(machine);
-    std::vector<NicNames> nics;
-    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
-        run.result.policies[i].policy = &policies.policies[i];
-        nics.push_back(interfaces.of(policies.policies[i], usage));
-    }
-    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
-    for (const bool exclusive : {true, false})
-        for (std::size_t i = 0; i < policies.policies.size(); ++i)
-            if ((policies.policies[i].exclusive != policy::Exclusive::no) == exclusive)
-                find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    std::vector<std::vector<LaneGroup>> groups(nics.size());
-    const auto earlier = [&](std::size_t i) {
-        return before == nullptr ? nullptr : before->find(policies.policies[i].name);
-    };
-    for (std::size_t i = 0; i < nics.size(); ++i)
-        if (run.result.policies[i].active)
-            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
-    LaneLoad load = first_load(run, groups, may_move);
-    const auto add_all = [&](std::size_t i) {
-        ResolvedPolicy& resolved = run.result.policies[i];
-        const CpuSet own = own_nic_cpus(run, nics[i]);
-        add_distributions(run, resolved, own);
-        add_together(run, resolved, own);
-        add_lanes(resolved, interfaces, groups[i], load, run.result);
-    };
-    // An interface that one policy names and another one only finds by its sockets is that of the first.
-    for (const bool is_auto : {false, true})
-        for (std::size_t i = 0; i < policies.policies.size(); ++i)
-            if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
-    for (const auto& resolved : run.result.policies)
-        if (resolved.active) add_named_irqs(run, resolved);
-    for (const auto& found : machine.label_findings)
-        run.result.problems.push_back({"",
-                                       fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column),
-                                       found.message, found.hint});
-    tell_of_mixed(machine.topology, load, run.result);
-    settle_shared_lines(machine, run.result);
-    run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
-    return std::move(run.result);
-}
-
 std::optional<unsigned> cpu_of(const std::vector<Slot>& lanes, const std::vector<unsigned>& cpus,
                                unsigned lane) {
     for (std::size_t i = 0; i < std::min(lanes.size(), cpus.size()); ++i)
@@ -362,12 +314,50 @@ NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsag
 
 Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                    const Placements* before, const Released& released) {
-    return work_out(policies, machine, usage, released, before, false);
-}
-
-Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                     const Placements& before, const Released& released) {
-    return work_out(policies, machine, usage, released, &before, true);
+    Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
+    run.result.online = machine.topology.online;
+    run.result.policies.resize(policies.policies.size());
+    find_measured(run);
+    const Interfaces interfaces(machine);
+    std::vector<NicNames> nics;
+    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+        run.result.policies[i].policy = &policies.policies[i];
+        nics.push_back(interfaces.of(policies.policies[i], usage));
+    }
+    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
+    for (const bool exclusive : {true, false})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if ((policies.policies[i].exclusive != policy::Exclusive::no) == exclusive)
+                find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
+    std::vector<std::vector<LaneGroup>> groups(nics.size());
+    const auto earlier = [&](std::size_t i) {
+        return before == nullptr ? nullptr : before->find(policies.policies[i].name);
+    };
+    for (std::size_t i = 0; i < nics.size(); ++i)
+        if (run.result.policies[i].active)
+            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
+    LaneLoad load = first_load(run, groups);
+    const auto add_all = [&](std::size_t i) {
+        ResolvedPolicy& resolved = run.result.policies[i];
+        const CpuSet own = own_nic_cpus(run, nics[i]);
+        add_distributions(run, resolved, own);
+        add_together(run, resolved, own);
+        add_lanes(resolved, interfaces, groups[i], load, run.result);
+    };
+    // An interface that one policy names and another one only finds by its sockets is that of the first.
+    for (const bool is_auto : {false, true})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
+    for (const auto& resolved : run.result.policies)
+        if (resolved.active) add_named_irqs(run, resolved);
+    for (const auto& found : machine.label_findings)
+        run.result.problems.push_back({"",
+                                       fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column),
+                                       found.message, found.hint});
+    tell_of_mixed(machine.topology, load, run.result);
+    settle_shared_lines(machine, run.result);
+    run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
+    return std::move(run.result);
 }
 
 bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online) {

@@ -134,16 +134,12 @@ struct Placements {
 /// Names of policies that were told to let go: they claim nothing.
 using Released = std::set<std::string, std::less<>>;
 
-/// `before`: an earlier result, whose lanes are kept where they can be; it may be of other policies.
+/// `before`: an earlier result, which may be of other policies. Its lanes are kept where they can be; those
+/// of interfaces that need other lanes than before, or may have them elsewhere, may go to cores that are much
+/// less busy.
 [[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
                                  const NicUsage& usage, const Placements* before = nullptr,
                                  const Released& released = {});
-
-/// The same after something has changed: the lanes of interfaces that need other lanes than before, or may
-/// have them elsewhere, may go to cores that are much less busy; those of all others stay where they are.
-[[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
-                                   const NicUsage& usage, const Placements& before,
-                                   const Released& released = {});
 
 /// True if each place of the policy has all online CPUs of the machine: tasks under it may run where they
 /// could without it.

@@ -87,7 +87,7 @@ TEST(Lanes, ABirthMovesNoInterruptOfOthers) {
     auto now = world.placements;
     const auto first = arrivals(now);
     for (const unsigned count : {3U, 4U, 5U, 4U, 3U, 2U}) {
-        auto next = recompile(world.set, world.machine, workers({count, 2, 2}), now);
+        auto next = test::recompile(world.set, world.machine, workers({count, 2, 2}), now);
         EXPECT_EQ(others_moved(now, next, "p0"), 0) << count;
         now = std::move(next);
     }
@@ -137,7 +137,7 @@ Unrest unrest(const std::vector<std::string>& texts, const machine::Machine& mac
         const bool is_birth = random() % 2 == 0;
         if (counts[who] == (is_birth ? 8U : 1U)) continue;
         counts[who] += is_birth ? 1U : -1U;
-        auto next = recompile(world.set, machine, workers(counts), now);
+        auto next = test::recompile(world.set, machine, workers(counts), now);
         const int moved = others_moved(now, next, "p" + std::to_string(who));
         ++sum.events;
         sum.moved += moved;
@@ -161,7 +161,7 @@ TEST(Lanes, ABirthMovesNoInterruptOfOthersThatAreApartFromTheirTasks) {
     auto now = world.placements;
     const auto first = arrivals(now);
     for (const unsigned count : {3U, 4U, 3U, 2U, 1U, 2U}) {
-        auto next = recompile(world.set, world.machine, workers({count, 2, 2, 2, 2, 2}), now);
+        auto next = test::recompile(world.set, world.machine, workers({count, 2, 2, 2, 2, 2}), now);
         EXPECT_EQ(others_moved(now, next, "p0"), 0) << count;
         now = std::move(next);
     }
@@ -175,7 +175,7 @@ TEST(Lanes, AnInterruptApartFromItsTasksMovesWhenItsCpuGoesOfflineAndNoOtherDoes
     ASSERT_EQ(first.size(), 2U);
     const auto gone = static_cast<unsigned>(std::stoul(first.rbegin()->first));
     machine.topology.online -= CpuSet{gone};
-    const auto next = recompile(world.set, machine, workers({2}), world.placements);
+    const auto next = test::recompile(world.set, machine, workers({2}), world.placements);
     EXPECT_FALSE(arrivals(next).contains(first.rbegin()->first));
     EXPECT_TRUE(arrivals(next).contains(first.begin()->first));
     EXPECT_EQ(arrivals(next).size(), 2U);
@@ -207,10 +207,10 @@ TEST(Lanes, TasksBeyondTheCoresThatThereAreMoveNoLane) {
     const auto lanes = lanes_of(now, "p0", "eth0");
     ASSERT_EQ(std::ranges::count(lanes, ';'), 7) << lanes;
     for (const unsigned count : {8U, 9U, 16U, 8U}) {
-        now = recompile(world.set, world.machine, workers({count}), now);
+        now = test::recompile(world.set, world.machine, workers({count}), now);
         EXPECT_EQ(lanes_of(now, "p0", "eth0"), lanes) << count;
     }
-    now = recompile(world.set, world.machine, workers({7}), now);
+    now = test::recompile(world.set, world.machine, workers({7}), now);
     EXPECT_EQ(std::ranges::count(lanes_of(now, "p0", "eth0"), ';'), 6);
 }
 
@@ -225,7 +225,7 @@ std::vector<std::string> beside_a_busy_core() {
 
 TEST(Lanes, ServersWhoseTasksBecomeKnownAreOnDifferentCoresThoughAnotherCoreCannotBeHelped) {
     const World world(beside_a_busy_core(), eight(6, 8)); // as a daemon starts: no tasks are known
-    const auto next = recompile(world.set, world.machine, workers({1, 1, 1}), world.placements);
+    const auto next = test::recompile(world.set, world.machine, workers({1, 1, 1}), world.placements);
     EXPECT_EQ(lanes_of(next, "p0", "eth0"), "1");
     EXPECT_EQ(lanes_of(next, "p1", "eth1"), "2");
     EXPECT_EQ(lanes_of(next, "p2", "eth2"), "3");
@@ -238,7 +238,7 @@ TEST(Lanes, ACoreThatCannotBeHelpedHidesNoneThatCan) {
     small.topology.cores.resize(2);
     const World world(beside_a_busy_core(), small, workers({1, 1, 1}));
     ASSERT_EQ(lanes_of(world.placements, "p2", "eth2"), "1");
-    const auto next = recompile(world.set, eight(6, 8), workers({1, 1, 1}), world.placements);
+    const auto next = test::recompile(world.set, eight(6, 8), workers({1, 1, 1}), world.placements);
     std::set<std::string> cores;
     for (const auto* nic : {"eth0", "eth1", "eth2"})
         cores.insert(lanes_of(next, std::string("p") + nic[3], nic));
@@ -255,13 +255,13 @@ struct Neighbours : testing::Test {
 TEST_F(Neighbours, APolicyStaysOnItsLanesWhenMoreOrFewerInterfacesServeIt) {
     const World world(texts, eight(3, 4), served({"eth0"}));
     const auto first = lanes_of(world.placements, "p0", "eth0");
-    const auto both = recompile(world.set, world.machine, served({"eth0", "eth1"}), world.placements);
+    const auto both = test::recompile(world.set, world.machine, served({"eth0", "eth1"}), world.placements);
     EXPECT_EQ(lanes_of(both, "p0", "eth0"), first);
     EXPECT_EQ(lanes_of(both, "p0", "eth1"), first);
     EXPECT_EQ(others_moved(world.placements, both, "p0"), 0);
-    const auto other = recompile(world.set, world.machine, served({"eth1"}), both);
+    const auto other = test::recompile(world.set, world.machine, served({"eth1"}), both);
     EXPECT_EQ(lanes_of(other, "p0", "eth1"), first);
-    const auto again = recompile(world.set, world.machine, served({"eth0"}), both);
+    const auto again = test::recompile(world.set, world.machine, served({"eth0"}), both);
     EXPECT_EQ(lanes_of(again, "p0", "eth0"), first);
 }
 
@@ -305,10 +305,10 @@ TEST(Lanes, AnInterfaceThatIsBackHasTheLanesThatItHad) {
         auto without = machine;
         auto served = workers({2, 2, 2});
         absence.begin(without, served);
-        auto now = recompile(world.set, without, served, world.placements);
+        auto now = test::recompile(world.set, without, served, world.placements);
         EXPECT_EQ(now.find("p1")->nics.size(), 0U) << absence.name;
         absence.end(machine, served);
-        now = recompile(world.set, machine, workers({2, 2, 2}), now);
+        now = test::recompile(world.set, machine, workers({2, 2, 2}), now);
         EXPECT_EQ(lanes_of(now, "p1", "eth1"), "4;5") << absence.name;
     }
 }
@@ -324,7 +324,7 @@ TEST_F(Neighbours, APolicyStaysOnItsLanesWhenItsInterfaceIsRenamed) {
         const auto first = lanes_of(world.placements, "p0", "eth0");
         ASSERT_NE(first, "");
         machine.nics[0].name = "lan0";
-        const auto next = recompile(world.set, machine, served({"lan0"}), world.placements);
+        const auto next = test::recompile(world.set, machine, served({"lan0"}), world.placements);
         EXPECT_EQ(lanes_of(next, "p0", "lan0"), first);
     }
 }
@@ -356,11 +356,12 @@ TEST(Lanes, ACpuThatGoesOfflineMovesNoQueueOfOtherCores) {
     const World world(texts, with_siblings(all), workers({4}));
     ASSERT_EQ(lanes_of(world.placements, "p0", "eth0"), "0,8;1,9;2,10;3,11");
     const auto without_sibling =
-        recompile(world.set, with_siblings(all - CpuSet{8}), workers({4}), world.placements);
+        test::recompile(world.set, with_siblings(all - CpuSet{8}), workers({4}), world.placements);
     EXPECT_EQ(lanes_of(without_sibling, "p0", "eth0"), "0;1,9;2,10;3,11");
-    const auto back = recompile(world.set, with_siblings(all), workers({4}), without_sibling);
+    const auto back = test::recompile(world.set, with_siblings(all), workers({4}), without_sibling);
     EXPECT_EQ(lanes_of(back, "p0", "eth0"), "0,8;1,9;2,10;3,11");
-    const auto without_core = recompile(world.set, with_siblings(all - CpuSet{1, 9}), workers({4}), back);
+    const auto without_core =
+        test::recompile(world.set, with_siblings(all - CpuSet{1, 9}), workers({4}), back);
     EXPECT_EQ(lanes_of(without_core, "p0", "eth0"), "0,8;4,12;2,10;3,11");
 }
 

@@ -123,7 +123,7 @@ double cost_of_a_death(unsigned cores, int times) {
     double least = std::numeric_limits<double>::max();
     for (int i = 0; i < times; ++i) {
         const double start = cpu_seconds();
-        const auto after = recompile(set, machine, {{"p0", {{{"eth0"}, cores - 1}}}}, before);
+        const auto after = test::recompile(set, machine, {{"p0", {{{"eth0"}, cores - 1}}}}, before);
         least = std::min(least, cpu_seconds() - start);
         EXPECT_EQ(after.policies[0].nics[0].lanes.size(), cores - 1);
     }

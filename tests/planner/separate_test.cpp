@@ -117,7 +117,7 @@ TEST(Separate, ABirthMovesNoOtherTask) {
         add_nic(machine, "eth0", workers + 1, 100); // the newcomer is given a queue of the first worker
         const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, workers}}}});
         const auto next =
-            recompile(world.set, machine, {{"p0", {{{"eth0"}, workers + 1}}}}, world.placements);
+            test::recompile(world.set, machine, {{"p0", {{{"eth0"}, workers + 1}}}}, world.placements);
         const bool has_room = workers * 2 < cores; // else the newcomer is given the core of an interrupt
         const auto count = moved(world.placements, next);
         EXPECT_LE(count.interrupts, has_room ? 1U : 2U) << "seed " << seed;
@@ -136,7 +136,8 @@ TEST(Separate, WithoutAChangeNoTaskMovesThoughAllCoresAreWorkers) {
         add_nic(machine, "eth0", dice.once_in(3) ? dice.within(1, workers) : workers, 100);
         const NicUsage usage{{"p0", {{{"eth0"}, workers}}}};
         const World world({server("eth0")}, machine, usage);
-        const auto count = moved(world.placements, recompile(world.set, machine, usage, world.placements));
+        const auto count =
+            moved(world.placements, test::recompile(world.set, machine, usage, world.placements));
         EXPECT_EQ(count.interrupts + count.lanes, 0U) << "seed " << seed;
     }
 }
@@ -148,7 +149,7 @@ TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
     const auto& before = world.placements.policies.front().nics.front();
     ASSERT_EQ(before.interrupts, (std::vector<unsigned>{3, 4, 5}));
     machine.topology.online -= CpuSet{3};
-    const auto next = recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
+    const auto next = test::recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
     const auto& after = next.policies.front().nics.front();
     EXPECT_EQ(after.interrupts, (std::vector<unsigned>{6, 4, 5}));
 }
@@ -183,7 +184,7 @@ TEST(Separate, APolicyThatComesLaterToTheCoresOfInterruptsIsTold) {
     EXPECT_EQ(world.placements.problems.front().message,
               "separate: interrupts of 4 of its 4 lanes are on cores of workers of other policies or "
               "interfaces");
-    const auto next = recompile(world.set, machine, usage, world.placements);
+    const auto next = test::recompile(world.set, machine, usage, world.placements);
     EXPECT_EQ(moved(world.placements, next).interrupts, 0U);
     const World idle({server("eth0"), server("eth1", false)}, machine, {{"p0", {{{"eth0"}, 4}}}});
     EXPECT_TRUE(idle.placements.problems.empty()) << "nobody knows of a worker there";

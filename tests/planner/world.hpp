@@ -36,6 +36,12 @@ struct NoUndo final : UndoLookup {
     [[nodiscard]] UndoPointer find(const Subject&) const override { return nullptr; }
 };
 
+/// The next plan of the same policies.
+inline Placements recompile(const policy::PolicySet& set, const Machine& machine, const NicUsage& usage,
+                            const Placements& before) {
+    return compile(set, machine, usage, &before);
+}
+
 /// A machine under one set of policies, with what the daemon would remember of the tasks on it.
 struct World {
     policy::PolicySet set;
