@@ -3,7 +3,7 @@
 
 #include "app/log.hpp"
 #include "inventory/process_files.hpp"
-#include "planner/interfaces.hpp"
+#include "planner/lanes.hpp"
 
 #include <chrono>
 #include <ctime>

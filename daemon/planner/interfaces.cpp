@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/interfaces.hpp"
+#include "planner/lanes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -29,6 +29,29 @@ NicNames names_of(const std::vector<const Nic*>& nics) {
     for (const auto* nic : nics)
         names.push_back(nic->name);
     return names;
+}
+
+/// How much a group and earlier lanes have in common. An interface's number survives a renaming, its device
+/// also an absence; but a device may have several interfaces.
+unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
+    unsigned score = 0;
+    for (const auto* nic : group.nics)
+        for (const auto& id : lanes.ids) {
+            if (id.ifindex == nic->ifindex) score += 2;
+            if (!id.device.empty() && id.device == nic->device) score += 1;
+        }
+    return score;
+}
+
+/// The lanes that the group keeps, of those that no other has taken.
+const NicLanes* take_earlier(const Interfaces::Group& group, std::vector<const NicLanes*>& earlier) {
+    static const NicLanes none;
+    const auto best = std::ranges::max_element(
+        earlier, {}, [&](const NicLanes* lanes) { return common(group, *lanes); }); // of equals the first
+    if (best == earlier.end() || common(group, **best) == 0) return &none;
+    const auto* lanes = *best;
+    earlier.erase(best);
+    return lanes->is_guess && group.tasks > 0 ? &none : lanes;
 }
 
 } // namespace
@@ -124,39 +147,12 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
     return result;
 }
 
-namespace {
-
-/// How much a group and earlier lanes have in common. An interface's number survives a renaming, its device
-/// also an absence; but a device may have several interfaces.
-unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
-    unsigned score = 0;
-    for (const auto* nic : group.nics)
-        for (const auto& id : lanes.ids) {
-            if (id.ifindex == nic->ifindex) score += 2;
-            if (!id.device.empty() && id.device == nic->device) score += 1;
-        }
-    return score;
-}
-
-/// The lanes that the group keeps, of those that no other has taken; nullptr: none.
-const NicLanes* take_earlier(const Interfaces::Group& group, std::vector<const NicLanes*>& earlier) {
-    const auto best = std::ranges::max_element(
-        earlier, {}, [&](const NicLanes* lanes) { return common(group, *lanes); }); // of equals the first
-    if (best == earlier.end() || common(group, **best) == 0) return nullptr;
-    const auto* lanes = *best;
-    earlier.erase(best);
-    return lanes->is_guess && group.tasks > 0 ? nullptr : lanes;
-}
-
-} // namespace
-
 std::vector<unsigned> LaneGroup::kept_work() const {
     std::vector<unsigned> cpus;
-    for (const auto& lane : kept())
+    for (const auto& lane : before->lanes)
         cpus.push_back(lane.cpus.first());
-    const auto interrupts = kept_interrupts();
-    for (std::size_t i = 0; i < std::min(kept().size(), interrupts.size()); ++i)
-        if (interrupts[i] != cpus[i]) cpus.push_back(interrupts[i]);
+    for (std::size_t i = 0; i < std::min(before->lanes.size(), before->interrupts.size()); ++i)
+        if (before->interrupts[i] != cpus[i]) cpus.push_back(before->interrupts[i]);
     return cpus;
 }
 

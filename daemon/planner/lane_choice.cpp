@@ -137,6 +137,52 @@ std::vector<unsigned> staying_interrupts(const ResolvedPolicy& resolved, const L
     return cpus;
 }
 
+/// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
+/// lane.
+CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine, const CpuSet& of_lanes,
+                     unsigned own) {
+    const auto& topology = machine.topology;
+    const CpuSet others = (topology.llc_of(own) & resolved.allowed) - topology.core_of(own);
+    CpuSet free = others - of_lanes;
+    return free.empty() ? others : free;
+}
+
+/// With `separate`, the CPUs of the interrupts of lanes: those that can stay first, so that no other is given
+/// the place of one of them. No value for a lane that has no such CPU. Counts the tasks of the lanes, each
+/// after its interrupts are placed: where only cores of lanes are left, the interrupts of each go to the next
+/// one's, and no core takes those of two.
+std::vector<std::optional<unsigned>> separate_interrupts(const ResolvedPolicy& resolved,
+                                                         const machine::Machine& machine,
+                                                         std::span<const Slot> lanes,
+                                                         const LaneDemand& demand, LaneLoad& load) {
+    const CpuSet of_lanes = cores_of(machine.topology, lanes);
+    std::vector<CpuSet> choices(lanes.size());
+    std::vector<std::optional<unsigned>> cpus(lanes.size()), before(lanes.size());
+    const auto put = [&](std::size_t lane, unsigned cpu) {
+        cpus[lane] = cpu;
+        load.expected.add({cpu}, one_cpu);
+    };
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (i < demand.queues) choices[i] = separate_cpus(resolved, machine, of_lanes, lanes[i].cpus.first());
+        if (i < demand.kept_interrupts.size()) before[i] = demand.kept_interrupts[i];
+        if (before[i] && choices[i].contains(*before[i])) put(i, *before[i]);
+    }
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (!choices[i].empty() && (!cpus[i] || demand.may_move)) {
+            if (cpus[i]) load.expected.add({*cpus[i]}, -one_cpu);
+            put(i, *std::ranges::min_element(choices[i], {}, [&](unsigned cpu) {
+                    auto level = load.expected.of({cpu});
+                    if (cpu == before[i]) level.core -= much; // unless another one has much less
+                    return level;
+                }));
+        }
+        if (cpus[i] || i >= demand.queues) load.add_tasks(lanes[i].cpus.first());
+    }
+    for (const auto cpu : cpus) // add_interrupts() counts them
+        if (cpu) load.expected.add({*cpu}, -one_cpu);
+    return cpus;
+}
+
 } // namespace
 
 std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
@@ -187,56 +233,6 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
         put_quiet_cores_first(lanes, demand.queues, load);
     return lanes;
 }
-
-namespace {
-
-/// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
-/// lane.
-CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine, const CpuSet& of_lanes,
-                     unsigned own) {
-    const auto& topology = machine.topology;
-    const CpuSet others = (topology.llc_of(own) & resolved.allowed) - topology.core_of(own);
-    CpuSet free = others - of_lanes;
-    return free.empty() ? others : free;
-}
-
-/// With `separate`, the CPUs of the interrupts of lanes: those that can stay first, so that no other is given
-/// the place of one of them. No value for a lane that has no such CPU. Counts the tasks of the lanes, each
-/// after its interrupts are placed: where only cores of lanes are left, the interrupts of each go to the next
-/// one's, and no core takes those of two.
-std::vector<std::optional<unsigned>> separate_interrupts(const ResolvedPolicy& resolved,
-                                                         const machine::Machine& machine,
-                                                         std::span<const Slot> lanes,
-                                                         const LaneDemand& demand, LaneLoad& load) {
-    const CpuSet of_lanes = cores_of(machine.topology, lanes);
-    std::vector<CpuSet> choices(lanes.size());
-    std::vector<std::optional<unsigned>> cpus(lanes.size()), before(lanes.size());
-    const auto put = [&](std::size_t lane, unsigned cpu) {
-        cpus[lane] = cpu;
-        load.expected.add({cpu}, one_cpu);
-    };
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (i < demand.queues) choices[i] = separate_cpus(resolved, machine, of_lanes, lanes[i].cpus.first());
-        if (i < demand.kept_interrupts.size()) before[i] = demand.kept_interrupts[i];
-        if (before[i] && choices[i].contains(*before[i])) put(i, *before[i]);
-    }
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (!choices[i].empty() && (!cpus[i] || demand.may_move)) {
-            if (cpus[i]) load.expected.add({*cpus[i]}, -one_cpu);
-            put(i, *std::ranges::min_element(choices[i], {}, [&](unsigned cpu) {
-                    auto level = load.expected.of({cpu});
-                    if (cpu == before[i]) level.core -= much; // unless another one has much less
-                    return level;
-                }));
-        }
-        if (cpus[i] || i >= demand.queues) load.add_tasks(lanes[i].cpus.first());
-    }
-    for (const auto cpu : cpus) // add_interrupts() counts them
-        if (cpu) load.expected.add({*cpu}, -one_cpu);
-    return cpus;
-}
-
-} // namespace
 
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                      std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {

@@ -310,13 +310,11 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     if (may_be_far) lanes.candidates |= home.rest;
     const LaneDemand demand{lanes.wanted,
                             have_interrupts ? queues : 0,
-                            group.kept(),
-                            group.before != nullptr && has_changed(*group.before, lanes),
-                            group.kept_interrupts(),
+                            group.before->lanes,
+                            has_changed(*group.before, lanes),
+                            group.before->interrupts,
                             may_be_far};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
-    if (resolved.policy->model == policy::Model::full && !lanes.is_guess)
-        load.of_workers |= cores_of(machine.topology, lanes.lanes);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
         lanes.near |= home.others;
@@ -324,8 +322,7 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     if (have_interrupts) {
         lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
         lanes.arrivals = arrival_cpus(resolved, lanes, jobs, queues);
-        if (resolved.policy->separate)
-            load.apart.push_back({resolved.policy->name, lanes, std::min(queues, lanes.interrupts.size())});
+        lanes.queues = queues;
     } else {
         for (const auto& lane : lanes.lanes)
             load.add_tasks(lane.cpus.first());
@@ -357,10 +354,6 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     }
 }
 
-} // namespace
-
-namespace {
-
 std::string some_of(const std::vector<std::string>& names) {
     constexpr std::size_t most = 6;
     auto text =
@@ -378,125 +371,6 @@ std::vector<std::string> labels_with_name(const Machine& machine, const Nic& nic
                 labels.push_back(action);
     return labels;
 }
-
-/// Those of an interface's interrupts that carry data.
-struct DataInterrupts {
-    std::size_t count = 0;
-    std::vector<std::string> unknown, fixed;
-    std::string controller;
-};
-
-DataInterrupts data_interrupts(const Machine& machine, const Nic& nic) {
-    DataInterrupts data;
-    for (const auto& vector : machine.vectors_of(nic.name)) {
-        if (!carries_data(vector)) continue;
-        ++data.count;
-        if (!vector.known) data.unknown.push_back(vector.label);
-        const auto* line = machine.irqs.find(vector.irq);
-        if (line == nullptr || !line->fixed) continue;
-        data.fixed.push_back(std::to_string(vector.irq));
-        data.controller = line->chip;
-    }
-    return data;
-}
-
-} // namespace
-
-std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const Machine& machine,
-                                        const Nic& nic) {
-    constexpr const char* say_label =
-        "add the form of its labels to /etc/affinityd/labels.d: affinityd.policy(5)";
-    std::vector<Problem> problems;
-    if (nic.device.empty() || !nic.up) return problems;
-    const auto add = [&](std::string text, std::string hint) {
-        problems.push_back({resolved.policy->name, nic.name, std::move(text), std::move(hint)});
-    };
-    const auto data = data_interrupts(machine, nic);
-    if (data.count == 0) {
-        const auto labels = labels_with_name(machine, nic);
-        add(fmt::format("none of its interrupts is known (driver {}): only XPS is set; {}",
-                        nic.driver.empty() ? "unknown" : nic.driver,
-                        labels.empty() ? "no label holds its name or its device's"
-                                       : "labels with its name: " + some_of(labels)),
-            labels.empty() ? "affinityctl irqs" : say_label);
-        return problems;
-    }
-    if (!data.unknown.empty())
-        add(fmt::format(
-                "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
-                "order of their numbers",
-                data.unknown.size(), nic.driver.empty() ? "unknown" : nic.driver, some_of(data.unknown)),
-            say_label);
-    if (!data.fixed.empty())
-        add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",
-                        some_of(data.fixed), data.controller),
-            "let RPS hand packets on, or place the tasks where the interrupts are");
-    if (nic.is_sub_function && nic.msi_irqs.empty())
-        add("the kernel does not list a sub-function's own interrupts: it has those of all sub-functions "
-            "of " +
-                nic.pci,
-            "Linux 6.11 and later list them");
-    const auto* lanes = resolved.nic(nic.name);
-    const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
-    const bool is_by_queues =
-        lanes != nullptr && (resolved.policy->model == policy::Model::irq || lanes->is_guess);
-    if (is_by_queues && resolved.placement.cpus && lanes->lanes.size() < std::min(lanes->wanted, cores))
-        add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
-                        lanes->wanted, lanes->lanes.size(), cores),
-            "affinityctl cpus nic:" + nic.name);
-    return problems;
-}
-
-void LaneLoad::add_kept(const LaneGroup& group, Weight amount) {
-    for (const unsigned cpu : group.kept_work()) {
-        expected.add({cpu}, amount);
-        lanes.add({cpu}, amount);
-    }
-}
-
-void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
-               LaneLoad& load, Placements& into) {
-    const auto& policy = *resolved.policy;
-    if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
-    for (auto& name : interfaces.hollow(policy))
-        into.problems.push_back(
-            {policy.name, std::move(name),
-             "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
-             "which are left alone unless they are named themselves",
-             "name its ports in nics"});
-    for (const auto& group : groups)
-        add_group(resolved, interfaces, group, load, into);
-    if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
-}
-
-void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Placements& into) {
-    constexpr const char* more_cpus = "give the policy more cpus, or leave separate out";
-    for (const auto& [policy, lanes, queues] : load.apart) {
-        const CpuSet own = cores_of(topology, lanes.lanes);
-        std::size_t with_own = 0, with_others = 0;
-        for (std::size_t i = 0; i < queues; ++i) {
-            const unsigned cpu = lanes.interrupts[i];
-            if (own.contains(cpu))
-                ++with_own;
-            else if (load.of_workers.contains(cpu))
-                ++with_others;
-        }
-        const auto report = [&](std::size_t count, const char* where) {
-            if (count > 0)
-                into.problems.push_back(
-                    {policy, lanes.name,
-                     fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers{}",
-                                 count, lanes.lanes.size(), where),
-                     more_cpus});
-        };
-        report(with_own, ", as the cache groups have no others for them");
-        report(with_others, " of other policies or interfaces");
-    }
-}
-
-namespace {
-
-using machine::Machine;
 
 /// The targets of one line, the one that decides first.
 using Sharers = std::vector<QueueTarget*>;
@@ -552,6 +426,113 @@ void settle(const Machine& machine, const irq::Irq& line, Sharers sharers, Place
 }
 
 } // namespace
+
+std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const Machine& machine,
+                                        const Nic& nic) {
+    constexpr const char* say_label =
+        "add the form of its labels to /etc/affinityd/labels.d: affinityd.policy(5)";
+    std::vector<Problem> problems;
+    if (nic.device.empty() || !nic.up) return problems;
+    const auto add = [&](std::string text, std::string hint) {
+        problems.push_back({resolved.policy->name, nic.name, std::move(text), std::move(hint)});
+    };
+    bool has_data = false;
+    std::vector<std::string> unknown, fixed;
+    std::string controller;
+    for (const auto& vector : machine.vectors_of(nic.name)) {
+        if (!carries_data(vector)) continue;
+        has_data = true;
+        if (!vector.known) unknown.push_back(vector.label);
+        const auto* line = machine.irqs.find(vector.irq);
+        if (line == nullptr || !line->fixed) continue;
+        fixed.push_back(std::to_string(vector.irq));
+        controller = line->chip;
+    }
+    const std::string driver = nic.driver.empty() ? "unknown" : nic.driver;
+    if (!has_data) {
+        const auto labels = labels_with_name(machine, nic);
+        add(fmt::format("none of its interrupts is known (driver {}): only XPS is set; {}", driver,
+                        labels.empty() ? "no label holds its name or its device's"
+                                       : "labels with its name: " + some_of(labels)),
+            labels.empty() ? "affinityctl irqs" : say_label);
+        return problems;
+    }
+    if (!unknown.empty())
+        add(fmt::format(
+                "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
+                "order of their numbers",
+                unknown.size(), driver, some_of(unknown)),
+            say_label);
+    if (!fixed.empty())
+        add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",
+                        some_of(fixed), controller),
+            "let RPS hand packets on, or place the tasks where the interrupts are");
+    if (nic.is_sub_function && nic.msi_irqs.empty())
+        add("the kernel does not list a sub-function's own interrupts: it has those of all sub-functions "
+            "of " +
+                nic.pci,
+            "Linux 6.11 and later list them");
+    const auto* lanes = resolved.nic(nic.name);
+    const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
+    const bool is_by_queues =
+        lanes != nullptr && (resolved.policy->model == policy::Model::irq || lanes->is_guess);
+    if (is_by_queues && resolved.placement.cpus && lanes->lanes.size() < std::min(lanes->wanted, cores))
+        add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
+                        lanes->wanted, lanes->lanes.size(), cores),
+            "affinityctl cpus nic:" + nic.name);
+    return problems;
+}
+
+void LaneLoad::add_kept(const LaneGroup& group, Weight amount) {
+    for (const unsigned cpu : group.kept_work()) {
+        expected.add({cpu}, amount);
+        lanes.add({cpu}, amount);
+    }
+}
+
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
+               LaneLoad& load, Placements& into) {
+    const auto& policy = *resolved.policy;
+    if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
+    for (auto& name : interfaces.hollow(policy))
+        into.problems.push_back(
+            {policy.name, std::move(name),
+             "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
+             "which are left alone unless they are named themselves",
+             "name its ports in nics"});
+    for (const auto& group : groups)
+        add_group(resolved, interfaces, group, load, into);
+    if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
+}
+
+void tell_of_mixed(const topology::Topology& topology, Placements& into) {
+    CpuSet of_workers; // as far as lanes are known to serve tasks
+    for (const auto& resolved : into.policies)
+        for (const auto& lanes : resolved.nics)
+            if (resolved.policy->model == policy::Model::full && !lanes.is_guess)
+                of_workers |= cores_of(topology, lanes.lanes);
+    for (const auto& resolved : into.policies)
+        for (const auto& lanes : resolved.nics) {
+            if (!resolved.policy->separate) continue;
+            const CpuSet own = cores_of(topology, lanes.lanes);
+            std::size_t with_own = 0, with_others = 0;
+            for (std::size_t i = 0; i < std::min(lanes.queues, lanes.interrupts.size()); ++i) {
+                const bool is_own = own.contains(lanes.interrupts[i]);
+                with_own += is_own ? 1U : 0U;
+                with_others += !is_own && of_workers.contains(lanes.interrupts[i]) ? 1U : 0U;
+            }
+            const auto report = [&](std::size_t count, const char* where) {
+                if (count > 0)
+                    into.problems.push_back(
+                        {resolved.policy->name, lanes.name,
+                         fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers{}",
+                                     count, lanes.lanes.size(), where),
+                         "give the policy more cpus, or leave separate out"});
+            };
+            report(with_own, ", as the cache groups have no others for them");
+            report(with_others, " of other policies or interfaces");
+        }
+}
 
 void settle_shared_lines(const Machine& machine, Placements& into) {
     std::map<unsigned, Sharers> lines;

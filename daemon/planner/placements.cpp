@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/placements.hpp"
 
-#include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
 #include "planner/slots.hpp"
 
@@ -354,7 +353,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         run.result.problems.push_back({"",
                                        fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column),
                                        found.message, found.hint});
-    tell_of_mixed(machine.topology, load, run.result);
+    tell_of_mixed(machine.topology, run.result);
     settle_shared_lines(machine, run.result);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

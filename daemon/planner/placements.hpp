@@ -69,6 +69,7 @@ struct NicLanes {
     bool is_guess = false;  ///< as many lanes as queues, because it is not known how many tasks they serve
     CpuSet candidates;      ///< where the lanes were chosen
     std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
+    std::size_t queues = 0; ///< of the interface that has most: the first so many lanes have interrupts
     std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
                                       ///< `separate` another; empty: none of these are this policy's
     /// Where packets for each lane's worker are taken in: as `interrupts`, unless RPS hands them on, or no
