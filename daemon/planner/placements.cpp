@@ -101,34 +101,23 @@ std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Place
     return make_slots(run.machine.topology, placement, allowed, near);
 }
 
-CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
-    const auto& topology = run.machine.topology;
-    switch (policy.together) {
-    case policy::Together::core:
-        return topology.core_of(cpu);
-    case policy::Together::llc:
-        return topology.llc_of(cpu);
-    case policy::Together::measured:
-        for (const auto& group : run.result.measured->groups)
-            if (group.contains(cpu)) return group;
-        return {};
-    case policy::Together::node:
-        return topology.node_cpus_of(cpu);
-    case policy::Together::socket:
-        return topology.package_of(cpu);
-    default:
-        return run.result.online;
-    }
-}
-
 void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    using policy::Bind, policy::Together;
+    const auto& topology = run.machine.topology;
     const auto together = resolved.policy->together;
-    if (together == policy::Together::none) return;
-    CpuSet rest = resolved.allowed;
-    while (!rest.empty()) {
-        CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
-        if (group.empty()) group = rest;
-        rest -= group;
+    std::vector<CpuSet> groups;
+    if (together == Together::none) return;
+    if (together == Together::measured)
+        groups = cut_groups(run.result.measured->groups, resolved.allowed);
+    else if (together == Together::socket)
+        groups = cut_groups(topology.packages, resolved.allowed);
+    else
+        groups = groups_of(topology,
+                           together == Together::core  ? Bind::core
+                           : together == Together::llc ? Bind::llc
+                                                       : Bind::node,
+                           resolved.allowed);
+    for (auto& group : groups) {
         auto slots = distribute(run, *resolved.policy, resolved.placement, group, own_nics);
         resolved.together.push_back({std::move(group), std::move(slots)});
     }

@@ -15,8 +15,13 @@ namespace affinityd::planner {
 namespace {
 
 using policy::Bind;
+using policy::CpuExpr;
+using policy::CpuExprError;
 using policy::Spread;
 using topology::Topology;
+using Evaluated = std::expected<CpuSet, CpuExprError>;
+using Nics = std::map<std::string, CpuSet, std::less<>>;
+using Op = CpuExpr::Op;
 
 /// The level of a spread; `set` divides nothing, and is coarser than all others.
 constexpr Bind level_of(Spread spread) {
@@ -34,49 +39,8 @@ constexpr Bind level_of(Spread spread) {
     }
 }
 
-std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSet& allowed) {
-    std::vector<CpuSet> groups;
-    switch (level) {
-    case Bind::cpu:
-        for (unsigned cpu : allowed)
-            groups.push_back({cpu});
-        break;
-    case Bind::core:
-        groups = topology.cores;
-        // A CPU that is in no recorded core is a core of its own; cut() drops the others.
-        for (const unsigned cpu : allowed)
-            groups.push_back({cpu});
-        break;
-    case Bind::llc:
-        groups = topology.llc_groups();
-        break;
-    case Bind::node:
-        for (const auto& node : topology.nodes)
-            groups.push_back(node.cpus);
-        break;
-    case Bind::set:
-        groups = {allowed};
-        break;
-    }
-    return groups;
-}
-
-std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
-    CpuSet rest = allowed;
-    std::vector<CpuSet> result;
-    for (auto& group : groups) {
-        group &= rest; // recorded groups may overlap: no CPU is in two
-        if (group.empty()) continue;
-        rest -= group;
-        result.push_back(std::move(group));
-    }
-    if (!rest.empty()) result.push_back(std::move(rest));
-    std::ranges::sort(result, {}, &CpuSet::first);
-    return result;
-}
-
 std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const CpuSet& allowed) {
-    if (spread == Spread::socket) return cut(topology.packages, allowed);
+    if (spread == Spread::socket) return cut_groups(topology.packages, allowed);
     return groups_of(topology, level_of(spread), allowed);
 }
 
@@ -155,10 +119,107 @@ CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     return result;
 }
 
+std::unexpected<CpuExprError> wrong(const CpuExpr& expr, std::string message, std::string hint) {
+    return std::unexpected(CpuExprError{expr.offset, expr.length, std::move(message), std::move(hint)});
+}
+
+/// Groups by the numbers that people call them by.
+using Numbered = std::map<unsigned, CpuSet>;
+
+/// By their place in the order of their first CPUs.
+Numbered counted(const std::vector<CpuSet>& groups) {
+    Numbered numbered;
+    for (const auto& group : groups)
+        numbered.emplace(static_cast<unsigned>(numbered.size()), group);
+    return numbered;
+}
+
+Numbered nodes(const Topology& topology) {
+    Numbered nodes;
+    for (const auto& node : topology.nodes)
+        nodes.emplace(node.id, node.cpus);
+    if (nodes.empty()) nodes.emplace(0, topology.online); // a machine without NUMA is node 0
+    return nodes;
+}
+
+/// By the numbers that the kernel gives packages; where it gives none, by their order.
+Numbered sockets(const Topology& topology) {
+    Numbered sockets;
+    for (const auto& cpu : topology.cpus)
+        if (cpu.package) sockets[static_cast<unsigned>(*cpu.package)].insert(cpu.id);
+    return sockets.empty() ? counted(topology.packages) : sockets;
+}
+
+Evaluated chosen(const CpuExpr& expr, const Numbered& groups, const char* what) {
+    CpuSet cpus, known;
+    for (const auto& [id, group] : groups) {
+        known.insert(id);
+        if (expr.ids.contains(id)) cpus |= group;
+    }
+    if (const CpuSet missing = expr.ids - known; !missing.empty())
+        return wrong(expr, fmt::format("there is no {} {} on this machine", what, missing.first()),
+                     known.empty() ? "it has none" : "it has " + known.to_list());
+    return cpus;
+}
+
+Evaluated numbers(const CpuExpr& expr, const Topology& topology) {
+    const CpuSet missing = expr.ids - topology.possible;
+    if (missing.empty()) return expr.ids;
+    return wrong(expr, fmt::format("CPU {} does not exist on this machine", missing.to_list()),
+                 "it has CPUs " + topology.possible.to_list());
+}
+
+Evaluated kinds(const CpuExpr& expr, const Topology& topology) {
+    std::string known;
+    for (const auto& kind : topology.kinds) {
+        if (kind.name == expr.name) return kind.cpus;
+        known += (known.empty() ? "" : ", ") + kind.name;
+    }
+    if (topology.kinds.empty() && expr.name == "performance")
+        return topology.online; // all cores are alike, so each is of the best kind
+    return wrong(expr, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
+                 known.empty() ? "all its cores are alike" : "it has " + known);
+}
+
+Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
+    if (expr.name.empty()) return own;
+    CpuSet cpus;
+    for (const auto& [name, near] : nics)
+        if (glob_match(expr.name, name)) cpus |= near;
+    if (!cpus.empty()) return cpus;
+    return wrong(expr, fmt::format("there is no interface '{}' here", expr.name),
+                 nics.empty() ? "" : fmt::format("there are {}", fmt::join(nics | std::views::keys, ", ")));
+}
+
 } // namespace
 
+std::vector<CpuSet> cut_groups(std::vector<CpuSet> groups, const CpuSet& allowed) {
+    CpuSet rest = allowed;
+    std::vector<CpuSet> result;
+    for (auto& group : groups) {
+        group &= rest; // recorded groups may overlap: no CPU is in two
+        if (group.empty()) continue;
+        rest -= group;
+        result.push_back(std::move(group));
+    }
+    if (!rest.empty()) result.push_back(std::move(rest));
+    std::ranges::sort(result, {}, &CpuSet::first);
+    return result;
+}
+
 std::vector<CpuSet> groups_of(const Topology& topology, Bind level, const CpuSet& allowed) {
-    return cut(raw_groups(topology, level, allowed), allowed);
+    std::vector<CpuSet> groups;
+    if (level == Bind::core) groups = topology.cores;
+    if (level == Bind::llc) groups = topology.llc_groups();
+    if (level == Bind::set) groups = {allowed};
+    if (level == Bind::node)
+        for (const auto& node : topology.nodes)
+            groups.push_back(node.cpus);
+    // A CPU that is in no recorded core is a core of its own.
+    if (level == Bind::cpu || level == Bind::core)
+        for (const unsigned cpu : allowed)
+            groups.push_back({cpu});
+    return cut_groups(std::move(groups), allowed);
 }
 
 std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& placement,
@@ -212,97 +273,6 @@ std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset
     return rest;
 }
 
-namespace {
-
-using policy::CpuExpr;
-using policy::CpuExprError;
-using topology::Topology;
-using Evaluated = std::expected<CpuSet, CpuExprError>;
-using Nics = std::map<std::string, CpuSet, std::less<>>;
-using Op = CpuExpr::Op;
-
-std::unexpected<CpuExprError> wrong(const CpuExpr& expr, std::string message, std::string hint) {
-    return std::unexpected(CpuExprError{expr.offset, expr.length, std::move(message), std::move(hint)});
-}
-
-/// Groups that are numbered 0, 1, 2, ... in the order of their first CPUs.
-Evaluated counted(const CpuExpr& expr, const std::vector<CpuSet>& groups, const char* what) {
-    CpuSet cpus;
-    for (const unsigned id : expr.ids) {
-        if (id >= groups.size())
-            return wrong(expr, fmt::format("there is no {} {} on this machine", what, id),
-                         groups.empty() ? fmt::format("it has none")
-                                        : fmt::format("it has 0-{}", groups.size() - 1));
-        cpus |= groups[id];
-    }
-    return cpus;
-}
-
-Evaluated nodes(const CpuExpr& expr, const Topology& topology) {
-    CpuSet cpus;
-    CpuSet known;
-    for (const auto& node : topology.nodes)
-        known.insert(node.id);
-    if (topology.nodes.empty() && expr.ids == CpuSet{0})
-        return topology.online; // a machine without NUMA is node 0
-    for (const unsigned id : expr.ids) {
-        const auto* node = topology.node(id);
-        if (node == nullptr)
-            return wrong(expr, fmt::format("there is no NUMA node {} on this machine", id),
-                         known.empty() ? "it has none" : "it has " + known.to_list());
-        cpus |= node->cpus;
-    }
-    return cpus;
-}
-
-/// By the numbers that the kernel gives packages; where it gives none, by their order.
-Evaluated sockets(const CpuExpr& expr, const Topology& topology) {
-    CpuSet cpus;
-    CpuSet known;
-    for (const auto& cpu : topology.cpus)
-        if (cpu.package) known.insert(static_cast<unsigned>(*cpu.package));
-    if (known.empty()) return counted(expr, topology.packages, "socket");
-    for (const unsigned id : expr.ids) {
-        if (!known.contains(id))
-            return wrong(expr, fmt::format("there is no socket {} on this machine", id),
-                         "it has " + known.to_list());
-        for (const auto& cpu : topology.cpus)
-            if (cpu.package == static_cast<int>(id)) cpus.insert(cpu.id);
-    }
-    return cpus;
-}
-
-Evaluated numbers(const CpuExpr& expr, const Topology& topology) {
-    const CpuSet missing = expr.ids - topology.possible;
-    if (missing.empty()) return expr.ids;
-    return wrong(expr, fmt::format("CPU {} does not exist on this machine", missing.to_list()),
-                 "it has CPUs " + topology.possible.to_list());
-}
-
-Evaluated kinds(const CpuExpr& expr, const Topology& topology) {
-    std::string known;
-    for (const auto& kind : topology.kinds) {
-        if (kind.name == expr.name) return kind.cpus;
-        known += (known.empty() ? "" : ", ") + kind.name;
-    }
-    if (topology.kinds.empty() && expr.name == "performance")
-        return topology.online; // all cores are alike, so each is of the best kind
-    return wrong(expr, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
-                 known.empty() ? "all its cores are alike" : "it has " + known);
-}
-
-Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
-    if (expr.name.empty()) return own;
-    CpuSet cpus;
-    for (const auto& [name, near] : nics)
-        if (glob_match(expr.name, name)) cpus |= near;
-    if (!cpus.empty()) return cpus;
-    return wrong(expr, fmt::format("there is no interface '{}' here", expr.name),
-                 nics.empty() ? "" : fmt::format("there are {}", fmt::join(nics | std::views::keys, ", ")));
-}
-
-} // namespace
-
 Evaluated evaluate(const CpuExpr& expr, const Topology& topology, const Nics& nics, const CpuSet& own) {
     switch (expr.op) {
     case Op::list:
@@ -318,17 +288,17 @@ Evaluated evaluate(const CpuExpr& expr, const Topology& topology, const Nics& ni
     case Op::smt:
         return topology.smt_secondary();
     case Op::node:
-        return nodes(expr, topology);
+        return chosen(expr, nodes(topology), "NUMA node");
     case Op::socket:
-        return sockets(expr, topology);
+        return chosen(expr, sockets(topology), "socket");
     case Op::die:
-        return counted(expr, topology.dies, "die");
+        return chosen(expr, counted(topology.dies), "die");
     case Op::cluster:
-        return counted(expr, topology.clusters, "cluster");
+        return chosen(expr, counted(topology.clusters), "cluster");
     case Op::llc:
-        return counted(expr, topology.llc_groups(), "last-level-cache group");
+        return chosen(expr, counted(topology.llc_groups()), "last-level-cache group");
     case Op::core:
-        return counted(expr, topology.cores, "core");
+        return chosen(expr, counted(topology.cores), "core");
     case Op::kind:
         return kinds(expr, topology);
     case Op::nic:

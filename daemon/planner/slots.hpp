@@ -23,9 +23,10 @@ struct Slot {
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// The groups of a level, cut to `allowed` and in the order of their first CPUs; none is empty. CPUs that the
-/// machine puts in no group of that level (no NUMA node, no package id) form one more group, so that no
-/// allowed CPU is lost. A CPU that is in no core is a core of its own.
+/// The groups cut to `allowed` and in the order of their first CPUs; none is empty. CPUs that are in none
+/// (no NUMA node, no package id) form one more group, so that no allowed CPU is lost.
+[[nodiscard]] std::vector<CpuSet> cut_groups(std::vector<CpuSet> groups, const CpuSet& allowed);
+/// The same of those of a level; a CPU that is in no core is a core of its own.
 [[nodiscard]] std::vector<CpuSet> groups_of(const topology::Topology& topology, policy::Bind level,
                                             const CpuSet& allowed);
 
