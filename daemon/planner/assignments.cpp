@@ -166,28 +166,24 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         if (seat->cpus != slot.cpus) put(*seat, &slot);
         return *chosen;
     }
-    std::pair weight{one_cpu, false};
+    Weight weight = one_cpu;
+    bool is_weighed = false;
     std::optional<std::size_t> kept;
     if (request.group_of != TaskId{} && request.group_of != request.task)
         owners_.insert_or_assign(request.task, request.group_of);
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
-        weight = {other->second.weight, other->second.is_weighed};
+        weight = other->second.weight;
+        is_weighed = other->second.is_weighed;
         kept = slot_named(slots, other->second.now);
         erase(other);
     }
     if (!kept && request.former) kept = slot_named(slots, *request.former);
-    return seat(request, number, kept ? *kept : best(request, number), weight);
-}
-
-/// A new seat, for a task that has none in this distribution.
-std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::size_t chosen,
-                              std::pair<Weight, bool> weight) {
-    const auto& slot = request.slots[chosen];
-    const unsigned name = slot.cpus.first();
-    auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight.first, weight.second})->second;
+    const auto chosen = kept ? *kept : best(request, number);
+    const unsigned name = slots[chosen].cpus.first();
+    auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;
     seat.family = family_of(request);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
-    put(seat, &slot);
+    put(seat, &slots[chosen]);
     return chosen;
 }
 

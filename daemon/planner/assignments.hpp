@@ -116,8 +116,6 @@ class Assignments {
     [[nodiscard]] std::size_t best(const SlotRequest& request, unsigned number);
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
-    std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen,
-                     std::pair<Weight, bool> weight);
     void change_load(const Seat& seat, Weight from, Weight to);
     Seats::iterator erase(Seats::iterator seat);
 

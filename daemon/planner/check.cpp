@@ -29,8 +29,11 @@ using policy::CpuExpr;
 using policy::Diagnostic;
 using policy::Policy;
 using policy::Position;
+using policy::Selector;
 using policy::Severity;
+using Field = policy::Condition::Field;
 using Op = CpuExpr::Op;
+using Processes = std::vector<const inventory::ProcessFacts*>;
 
 std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.to_list(); }
 
@@ -112,14 +115,11 @@ class Checker {
         add(severity, place, part.length, std::move(message), std::move(hint));
     }
 
-    std::string known_nics() const {
+    std::string nic_hint(std::string_view name) const {
+        auto near = policy::did_you_mean(name, nic_names_);
+        if (!near.empty() || nic_names_.size() > 16) return near;
         return nic_names_.empty() ? "there is none here"
                                   : fmt::format("there are {}", fmt::join(nic_names_, ", "));
-    }
-
-    std::string nic_hint(std::string_view name) const {
-        const auto near = policy::did_you_mean(name, nic_names_);
-        return near.empty() && nic_names_.size() <= 16 ? known_nics() : near;
     }
 
     /// Sets `own_` from the interfaces that the policy names. Which ones `auto` stands for depends on the
@@ -186,25 +186,21 @@ class Checker {
 
     /// The online CPUs of a placement; no value if it states none, or cannot be evaluated.
     std::optional<CpuSet> placement(const policy::Placement& placement) {
-        if (placement.near && parts(*placement.near, placement.near_at)) {
-            const auto near = evaluate(*placement.near, machine_.topology, near_, own_);
-            if (near && !near->intersects(machine_.topology.online))
-                add(Severity::warning, placement.near_at, *placement.near,
-                    "'near' names no online CPU of this machine");
-        }
+        const auto& topology = machine_.topology;
+        const auto evaluated = [&](const CpuExpr& expr) {
+            return evaluate(expr, topology, near_, own_).value_or(CpuSet()); // parts() has found no fault
+        };
+        if (placement.near && parts(*placement.near, placement.near_at) &&
+            !evaluated(*placement.near).intersects(topology.online))
+            add(Severity::warning, placement.near_at, *placement.near,
+                "'near' names no online CPU of this machine");
         if (!placement.cpus || !parts(*placement.cpus, placement.cpus_at)) return std::nullopt;
-        const auto cpus = evaluate(*placement.cpus, machine_.topology, near_, own_);
-        if (!cpus) {
-            add(Severity::error, placement.cpus_at, *placement.cpus, cpus.error().message, cpus.error().hint);
-            return std::nullopt;
-        }
-        CpuSet online = *cpus & machine_.topology.online;
-        if (!online.empty()) return online;
+        const CpuSet cpus = evaluated(*placement.cpus);
+        if (cpus.intersects(topology.online)) return cpus & topology.online;
         // CPUs that are offline may come online while the daemon runs; a set that never holds a CPU is an
         // error.
-        const bool is_offline = cpus->intersects(machine_.topology.present);
-        add(is_offline ? Severity::warning : Severity::error, placement.cpus_at, *placement.cpus,
-            "this set holds no online CPU of this machine", why_empty(*placement.cpus));
+        add(cpus.intersects(topology.present) ? Severity::warning : Severity::error, placement.cpus_at,
+            *placement.cpus, "this set holds no online CPU of this machine", why_empty(*placement.cpus));
         return std::nullopt;
     }
 
@@ -327,30 +323,10 @@ class Checker {
     std::vector<Diagnostic> out_;
 };
 
-} // namespace
-
-std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies, const machine::Machine& machine,
-                                         const CheckedHere& here) {
-    Checker checker(machine, here);
-    for (const auto& policy : policies.policies)
-        checker.policy(policy);
-    checker.together(policies);
-    return checker.take();
-}
-
-namespace {
-
-using policy::Condition;
-using policy::Policy;
-using policy::Selector;
-using Field = Condition::Field;
-using Processes = std::vector<const inventory::ProcessFacts*>;
-
 /// Lineage among the given processes; the daemon knows it from its tasks under policy.
 class Ancestors final : public Lineage {
   public:
-    Ancestors(const std::vector<const inventory::ProcessFacts*>& processes, const policy::PolicySet& set)
-        : set_(set) {
+    Ancestors(const Processes& processes, const policy::PolicySet& set) : set_(set) {
         for (const auto* process : processes)
             by_pid_.emplace(process->id().tid, process);
     }
@@ -424,6 +400,15 @@ std::string misspelt(const Selector& selector, const Processes& processes, const
 
 } // namespace
 
+std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies, const machine::Machine& machine,
+                                         const CheckedHere& here) {
+    Checker checker(machine, here);
+    for (const auto& policy : policies.policies)
+        checker.policy(policy);
+    checker.together(policies);
+    return checker.take();
+}
+
 Matches check_matches(const policy::PolicySet& policies, const Processes& processes,
                       const KnownNames& known) {
     const Matcher matcher(policies);
@@ -453,13 +438,11 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
         if (matches.processes[at] > 0 || policy.model == policy::Model::irq) continue;
         auto hint = takers_of(policy, policies, processes, matcher, ancestors);
         if (hint.empty()) hint = misspelt(policy.match, processes, known);
-        matches.notes.push_back(policy::finding(policy::Severity::note, policy.at, 1,
-                                                policy.exclusive == policy::Exclusive::always
-                                                    ? "no process is matched by this policy now, and all "
-                                                      "others are kept off its CPUs all the "
-                                                      "same (exclusive: always)"
-                                                    : "no process is matched by this policy now",
-                                                std::move(hint)));
+        std::string message = "no process is matched by this policy now";
+        if (policy.exclusive == policy::Exclusive::always)
+            message += ", and all others are kept off its CPUs all the same (exclusive: always)";
+        matches.notes.push_back(
+            policy::finding(Severity::note, policy.at, 1, std::move(message), std::move(hint)));
     }
     return matches;
 }

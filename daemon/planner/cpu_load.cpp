@@ -85,9 +85,9 @@ void CpuLoad::add_surroundings(Level& level, unsigned cpu, const Around& own) co
     level.node = each(get(around_.nodes, node) - get(own.nodes, node), get(node_cores_, node));
 }
 
-CpuLoad::Level CpuLoad::of(const CpuSet& cpus, const Around& own) const {
+CpuLoad::Level CpuLoad::of(const CpuSet& cpus) const {
     Level level = place(cpus);
-    add_surroundings(level, cpus.first(), own);
+    add_surroundings(level, cpus.first(), {});
     return level;
 }
 

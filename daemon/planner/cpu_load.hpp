@@ -46,10 +46,10 @@ class CpuLoad {
         Weight node = 0;  ///< of each core of its node, on average
         friend auto operator<=>(const Level&, const Level&) = default;
     };
-    /// `cpus` must not be empty. `own`: work that does not count in groups and nodes.
-    [[nodiscard]] Level of(const CpuSet& cpus, const Around& own) const;
-    [[nodiscard]] Level of(const CpuSet& cpus) const { return of(cpus, Around{}); }
-    /// The same in two steps, the second of which is seldom needed to tell places apart.
+    /// `cpus` must not be empty.
+    [[nodiscard]] Level of(const CpuSet& cpus) const;
+    /// The same in two steps, the second of which is seldom needed to tell places apart. `own`: work that
+    /// does not count in groups and nodes.
     [[nodiscard]] Level place(const CpuSet& cpus) const;
     void add_surroundings(Level& level, unsigned cpu, const Around& own) const;
     /// The part of `around` in the group of this CPU.

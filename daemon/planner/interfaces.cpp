@@ -99,13 +99,6 @@ NicNames Interfaces::physical(const NicNames& names) const {
     return found;
 }
 
-std::vector<Interfaces::Group> Interfaces::apart(const NicNames& names) const {
-    std::vector<Group> groups;
-    for (const auto& name : names)
-        if (const auto* nic = stacks_.find(name)) groups.push_back({{nic}, 0});
-    return groups;
-}
-
 std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const Policy& policy,
                                                     const NicUsage& usage) const {
     std::unordered_map<std::string_view, std::size_t> number;
@@ -123,14 +116,14 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
             }
         return first;
     };
-    for (const auto& ports : ports_)
-        join(ports);
+    const bool is_shared = policy.model == policy::Model::full;
+    if (is_shared) std::ranges::for_each(ports_, join);
     struct Served {
         std::optional<std::size_t> by; ///< one of the interfaces; no value: it is not known which
         unsigned tasks;
     };
     std::vector<Served> all;
-    if (const auto served = usage.find(policy.name); served != usage.end())
+    if (const auto served = usage.find(policy.name); is_shared && served != usage.end())
         for (const auto& [some, tasks] : served->second) {
             const auto by = join(physical(some));
             if (by || some.empty()) all.push_back({by, tasks});
@@ -164,9 +157,8 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
     if (before != nullptr)
         for (const auto& lanes : before->nics)
             earlier.push_back(&lanes);
-    const bool is_full = policy.model == policy::Model::full;
     std::vector<LaneGroup> groups;
-    for (auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics)) {
+    for (auto& group : interfaces.together(nics, policy, usage)) {
         const auto* lanes = take_earlier(group, earlier);
         groups.push_back({std::move(group), lanes});
     }

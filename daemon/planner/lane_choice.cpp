@@ -21,34 +21,26 @@ CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes)
 LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
                    std::span<const netdev::Nic* const> nics) {
     const auto& machine = interfaces.machine();
-    struct Votes {
-        CpuSet near;
-        std::size_t nics = 0;
-    };
-    std::vector<Votes> all;
+    std::map<CpuSet, std::size_t> votes; // how many of the interfaces are near to these CPUs
     LaneHome home;
     for (const bool with_spares : {false, true}) {
+        if (!votes.empty()) break;
         for (const auto* nic : nics) {
-            CpuSet near = machine::near_cpus(machine, *nic);
+            const CpuSet near = machine::near_cpus(machine, *nic);
             home.near |= near;
             if (!resolved.allowed.intersects(near) || interfaces.is_spare(*nic) != with_spares) continue;
-            auto found = std::ranges::find(all, near, &Votes::near);
-            if (found == all.end()) found = all.insert(found, Votes{std::move(near)});
-            // One that is near all CPUs alike has no say.
-            found->nics += found->near == machine.topology.online ? 0 : 1;
+            votes[near] += near == machine.topology.online ? 0 : 1; // near all CPUs alike, it has no say
+            home.is_of_spares = with_spares;
         }
-        home.is_of_spares = with_spares && !all.empty();
-        if (!all.empty()) break;
     }
     home.first = resolved.allowed;
-    if (all.empty()) return home;
-    const auto most = std::ranges::min_element(all, {}, [](const Votes& votes) {
-        return std::pair(-static_cast<std::ptrdiff_t>(votes.nics), votes.near.first());
-    });
-    home.near = most->near;
+    if (votes.empty()) return home;
+    home.near = std::ranges::min_element(votes, {}, [](const auto& vote) {
+                    return std::pair(-static_cast<std::ptrdiff_t>(vote.second), vote.first.first());
+                })->first;
     home.first &= home.near;
-    for (const auto& votes : all)
-        if (votes.nics > 0) home.others |= votes.near - home.near;
+    for (const auto& [near, count] : votes)
+        if (count > 0) home.others |= near - home.near;
     home.then = home.others & resolved.allowed;
     home.rest = resolved.allowed - home.first - home.then;
     return home;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -25,13 +24,13 @@ struct Job {
     ResolvedPolicy& resolved;
     const Machine& machine;
     const Nic& nic;
-    std::string device;           ///< as the subjects name it
-    bool is_port;                 ///< one of several interfaces of the device
+    std::string device; ///< as the subjects name it
+    bool is_port;       ///< one of several interfaces of the device
+    Placements& into;
     std::vector<Vector> vectors;  ///< data vectors only
     std::vector<unsigned> queues; ///< distinct queue numbers, ascending
     /// Interrupts of which it is not known whose queues they serve, ascending: each counts as one more queue.
     std::vector<unsigned> unnumbered;
-    Placements& into;
     // Once they are chosen, for all interfaces that share them:
     NicLanes shared;
 
@@ -213,11 +212,7 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
                 *nic,
                 nic->device.empty() ? nic->name : nic->device,
                 shares_device(machine, *nic),
-                {},
-                {},
-                {},
-                into,
-                {}};
+                into};
         std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
         count_queues(job);
         if (load.placed.contains(nic->name))

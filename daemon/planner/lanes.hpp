@@ -33,12 +33,10 @@ class Interfaces {
         std::vector<const netdev::Nic*> nics; ///< in the machine's order, at least one
         unsigned tasks = 0;                   ///< that they serve; 0: not known
     };
-    /// `names` by what belongs together: the ports of one virtual interface, and those that serve one task.
-    /// In the machine's order of the first ones.
+    /// `names` by what belongs together: the ports of one virtual interface, and those that serve one task;
+    /// under `irq` each is for itself. In the machine's order of the first ones.
     [[nodiscard]] std::vector<Group> together(const NicNames& names, const policy::Policy& policy,
                                               const NicUsage& usage) const;
-    /// Each for itself.
-    [[nodiscard]] std::vector<Group> apart(const NicNames& names) const;
     /// A bond keeps it for when another fails.
     [[nodiscard]] bool is_spare(const netdev::Nic& nic) const { return spares_.contains(nic.name); }
 
@@ -60,8 +58,7 @@ struct LaneGroup {
     [[nodiscard]] std::vector<unsigned> kept_work() const;
 };
 
-/// The groups of a policy's interfaces. Under `full` those that serve the same tasks are in one, under `irq`
-/// each is for itself.
+/// The groups of a policy's interfaces.
 ///
 /// `before`: the same policy as it was placed last, nullptr: never. A group keeps the lanes of the one with
 /// which it shares most devices, by whatever name they go now; each is kept once. Lanes that were a guess,

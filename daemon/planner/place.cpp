@@ -2,6 +2,7 @@
 #include "planner/place.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,15 +34,10 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     };
     if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
     if (process.nics != nullptr) {
-        const NicLanes* only = nullptr;
-        bool is_only = true;
+        std::set<const NicLanes*> serving;
         for (const auto& name : *process.nics)
-            if (const auto* nic = resolved.nic(name)) {
-                is_only = only == nullptr || only == nic;
-                if (!is_only) break;
-                only = nic;
-            }
-        if (only != nullptr && is_only) return of_nic(*only);
+            if (const auto* nic = resolved.nic(name)) serving.insert(nic);
+        if (serving.size() == 1) return of_nic(**serving.begin());
     }
     return {{resolved.policy->name, 0, "", Kind::all_lanes}, &resolved.all_lanes, true};
 }
@@ -93,17 +89,6 @@ std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const Pr
     if (cpus.empty()) return std::unexpected(NoPlace::outside);
     return Target{cpus,       *process.policy, {resolved.policy->name, 0, "", Kind::whole},
                   process.id, false,           cpus};
-}
-
-std::optional<unsigned> former_of(const FormerSlots* former, const TaskId& unit) {
-    if (former == nullptr) return std::nullopt;
-    const auto found = former->find(unit);
-    return found == former->end() ? std::nullopt : std::optional(found->second);
-}
-
-SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
-    if (choice.are_lanes) return SlotRequest::Unit::lane;
-    return is_thread ? SlotRequest::Unit::thread : SlotRequest::Unit::process;
 }
 
 } // namespace
@@ -164,20 +149,25 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
-    const auto* former = choice.are_lanes ? thread.former : nullptr;
+    std::optional<unsigned> former;
+    if (choice.are_lanes && thread.former != nullptr)
+        if (const auto found = thread.former->find(unit); found != thread.former->end())
+            former = found->second;
+    using Unit = SlotRequest::Unit;
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
                                                            .task = unit,
                                                            .present = thread.thread.allowed,
-                                                           .unit = unit_of(choice, is_thread),
+                                                           .unit = choice.are_lanes ? Unit::lane
+                                                                   : is_thread      ? Unit::thread
+                                                                                    : Unit::process,
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{},
                                                            .is_near_others = placement.near_measured,
-                                                           .former = former_of(former, unit),
+                                                           .former = former,
                                                            .process = process.id,
                                                            .parent = process.parent})];
-    Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
-    return target;
+    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 
 Reason reason_of(const Placements& placements, const Target& target) {

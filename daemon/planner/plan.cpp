@@ -67,15 +67,9 @@ struct Case {
     }
     [[nodiscard]] ThreadPlan change(const CpuSet& to, std::string policy, Reason reason, bool restore) const {
         const auto& thread = view.thread;
-        ThreadPlan plan{.state = State::changes};
-        plan.action = Action{TaskMask{thread.id, process.id.tid, thread.comm},
-                             thread.allowed,
-                             to,
-                             std::move(policy),
-                             std::move(reason),
-                             restore,
-                             record};
-        return plan;
+        return {.state = State::changes,
+                .action = Action{TaskMask{thread.id, process.id.tid, thread.comm}, thread.allowed, to,
+                                 std::move(policy), std::move(reason), restore, record}};
     }
     /// Its original back, if the mask is still ours; a mask that another program set since then stays.
     [[nodiscard]] ThreadPlan restored(std::string policy, Restored why) const {
@@ -110,11 +104,6 @@ ThreadPlan plan_unwanted(const Case& c) {
     return c.restored("", Restored::unwanted);
 }
 
-ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
-    if (c.has(wanted.wanted)) return c.in_place();
-    return c.change(wanted.wanted, wanted.policy, wanted.reason, false);
-}
-
 /// True if the policy gives way to the program that changed the mask after us. Under `yield`, a program that
 /// may run everywhere again has given up its own mask.
 bool gives_way(const Case& c, Drift drift) {
@@ -127,8 +116,7 @@ ThreadPlan plan_wanted(const Case& c) {
     const auto& policy = *placements.policies[*c.process.policy].policy;
     if (!c.record && policy.prior == policy::Prior::keep && !c.present().contains(c.online()))
         return {.state = State::left_alone};
-    auto view = c.view;
-    auto target = place(placements, c.planning.assignments, c.process, view);
+    auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
         // Its policy may be out of force because others have claimed all its CPUs.
         if (target.error() == NoPlace::inactive && (!c.record || c.is_ours()))
@@ -142,21 +130,21 @@ ThreadPlan plan_wanted(const Case& c) {
                 .untouched = target.error()};
     }
     ThreadPlan plan{.state = State::yielded};
-    if (c.has(target->mask)) {
+    if (c.has(target->mask))
         plan = c.in_place();
-    } else {
-        if (!gives_way(c, policy.drift))
-            plan = c.change(target->mask, policy.name, reason_of(placements, *target), false);
-    }
+    else if (!gives_way(c, policy.drift))
+        plan = c.change(target->mask, policy.name, reason_of(placements, *target), false);
     plan.target = std::move(*target);
     return plan;
 }
 
 ThreadPlan decide(const Case& c) {
     const auto& threads = c.planning.placements.threads;
-    if (c.view.thread.is_kernel())
-        if (const auto queue = threads.find(c.view.thread.id.tid); queue != threads.end())
-            return plan_queue_thread(c, queue->second);
+    const auto queue = threads.find(c.view.thread.id.tid);
+    if (c.view.thread.is_kernel() && queue != threads.end()) {
+        const auto& [wanted, policy, reason] = queue->second;
+        return c.has(wanted) ? c.in_place() : c.change(wanted, policy, reason, false);
+    }
     return c.process.policy ? plan_wanted(c) : plan_unwanted(c);
 }
 

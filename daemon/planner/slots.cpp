@@ -138,7 +138,6 @@ Numbered nodes(const Topology& topology) {
     Numbered nodes;
     for (const auto& node : topology.nodes)
         nodes.emplace(node.id, node.cpus);
-    if (nodes.empty()) nodes.emplace(0, topology.online); // a machine without NUMA is node 0
     return nodes;
 }
 
@@ -288,6 +287,8 @@ Evaluated evaluate(const CpuExpr& expr, const Topology& topology, const Nics& ni
     case Op::smt:
         return topology.smt_secondary();
     case Op::node:
+        if (topology.nodes.empty() && expr.ids == CpuSet{0})
+            return topology.online; // a machine without NUMA is node 0
         return chosen(expr, nodes(topology), "NUMA node");
     case Op::socket:
         return chosen(expr, sockets(topology), "socket");

@@ -4,7 +4,6 @@
 #include "policy/set_check.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -16,8 +15,6 @@ namespace {
 
 using Field = Condition::Field;
 constexpr std::string_view measured = "measured"; ///< in place of an expression after `near`
-constexpr std::array<std::string_view, 11> field_names{
-    "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
 Selector::Op op_of(std::string_view name) {
     if (name == "not") return Selector::Op::none;
@@ -120,16 +117,15 @@ bool has_users_names(const Selector& selector) {
 /// `user_units`: what a map around this one says.
 Selector read_map(const Node& map, bool user_units, Report& report) {
     Selector all{.op = Selector::Op::all, .children = {}, .condition = {}};
-    const Fields fields(map, keys_of(Level::match), report);
+    const auto keys = keys_of(Level::match);
+    const Fields fields(map, keys, report);
     const auto* stated = fields.find("user-units");
     fields.read("user-units", user_units);
     for (const auto& entry : fields.entries()) {
         if (&entry == stated) continue;
-        const auto at =
-            static_cast<std::size_t>(std::ranges::find(field_names, entry.key->name) - field_names.begin());
-        all.children.push_back(at < field_names.size()
-                                   ? read_test(entry, Field{static_cast<int>(at)}, user_units, report)
-                                   : read_combination(entry, user_units, report));
+        const Field field{static_cast<int>(entry.key - keys.data())}; // in the order of the table
+        all.children.push_back(field <= Field::kthread ? read_test(entry, field, user_units, report)
+                                                       : read_combination(entry, user_units, report));
     }
     const bool is_empty = map.items.empty() || (stated != nullptr && map.items.size() == 2);
     if (is_empty)
@@ -351,7 +347,9 @@ void read_selector(const Fields& fields, const Node& root, Policy& policy, Repor
 
 } // namespace
 
-std::string_view field_name(Field field) { return field_names[static_cast<std::size_t>(field)]; }
+std::string_view field_name(Field field) {
+    return keys_of(Level::match)[static_cast<std::size_t>(field)].name;
+}
 
 bool is_slot_name(std::string_view text) {
     const auto is_good = [](char c) {

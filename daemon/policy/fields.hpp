@@ -45,7 +45,7 @@ enum class Type {
     conditions,
     condition_lists,
     rules,
-    described, ///< of another language: what Key::unit says
+    described ///< of another language: what Key::unit says
 };
 
 /// One key of the language. The table of these is the one place that says which keys exist: the reader, its

@@ -47,6 +47,7 @@ struct Position {
 
 /// One key of `match`: holds if any of its patterns (or ports) does.
 struct Condition {
+    /// In the order of the key table.
     enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
     Field field = Field::comm;
     std::vector<Pattern> patterns; ///< any of; `parent`: names of policies whose processes are the ancestors

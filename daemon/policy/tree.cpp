@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <exception>
 #include <initializer_list>
-#include <optional>
 #include <sstream>
 #include <utility>
 
