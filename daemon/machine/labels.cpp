@@ -83,14 +83,9 @@ void read_form(const Node& node, std::vector<LabelPattern>& into, Report& report
 /// The forms of a text without errors.
 std::vector<LabelPattern> read_forms(const std::string& path, std::string_view text,
                                      std::vector<Diagnostic>& findings) {
-    const policy::Source source(text);
-    Report report(path, source, findings);
-    const auto before = findings.size();
+    Report report(path, text, findings);
     std::vector<LabelPattern> forms;
-    const auto tree = policy::parse_tree(text);
-    if (!tree) {
-        report.add(tree.error());
-    } else if (tree->kind == Node::Kind::map) {
+    if (const auto tree = report.read_root(true)) {
         const Fields fields(*tree, top_keys, report);
         const auto* version = fields.find("version");
         if (version != nullptr && version->value->text != "1") policy::refuse_type(*version, report);
@@ -100,12 +95,7 @@ std::vector<LabelPattern> read_forms(const std::string& path, std::string_view t
         else if (labels != nullptr)
             for (const auto& node : labels->value->items)
                 read_form(node, forms, report);
-    } else if (tree->kind != Node::Kind::null) {
-        report.error(*tree, "the file must be a map of keys and values", "begin with 'version: 1'");
     }
-    if (findings.size() > before)
-        for (auto at = before; at < findings.size(); ++at)
-            findings[at].source_line = source.line(findings[at].at.line);
     return report.errors() > 0 ? std::vector<LabelPattern>{} : forms;
 }
 

@@ -69,18 +69,9 @@ std::optional<Policy> read_one(const Document& document, std::string_view name,
                                std::vector<Diagnostic>& out) {
     std::string_view text = document.text;
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark has no meaning in UTF-8
-    const Source source(text);
-    Report report(document.path, source, out);
-    auto tree = parse_tree(text);
-    if (!tree) {
-        report.add(std::move(tree.error()));
-        return std::nullopt;
-    }
-    if (tree->kind != Node::Kind::map) {
-        report.add(Severity::error, std::max(1U, tree->line), std::max(1U, tree->column), 1,
-                   "the file must be a map of keys and values", "begin with 'version: 1'");
-        return std::nullopt;
-    }
+    Report report(document.path, text, out);
+    const auto tree = report.read_root(false);
+    if (!tree) return std::nullopt;
     auto policy = read_document(*tree, report);
     policy.name = std::string(name);
     policy.text_hash = fnv1a_64(document.text);

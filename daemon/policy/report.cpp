@@ -66,8 +66,17 @@ std::optional<BadByte> find_bad_byte(std::string_view text) {
     return std::nullopt;
 }
 
-Report::Report(std::string path, const Source& source, std::vector<Diagnostic>& out)
-    : path_(std::move(path)), source_(source), out_(out) {}
+std::optional<Node> Report::read_root(bool may_be_empty) {
+    auto tree = parse_tree(text_);
+    if (tree && tree->kind == Node::Kind::map) return std::move(*tree);
+    if (!tree)
+        add(Severity::error, tree.error().at.line, tree.error().at.column, 1, std::move(tree.error().message),
+            std::move(tree.error().hint));
+    else if (tree->kind != Node::Kind::null || !may_be_empty)
+        add(Severity::error, std::max(1U, tree->line), std::max(1U, tree->column), 1,
+            "the file must be a map of keys and values", "begin with 'version: 1'");
+    return std::nullopt;
+}
 
 Position Report::at(const Node& node) const { return {path_, node.line, node.column}; }
 

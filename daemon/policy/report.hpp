@@ -44,8 +44,13 @@ struct BadByte {
 /// Collects the findings about one file and knows the places in it and its patterns.
 class Report {
   public:
-    /// Both must outlive the report.
-    Report(std::string path, const Source& source, std::vector<Diagnostic>& out);
+    /// `text` and `out` must outlive the report.
+    Report(std::string path, std::string_view text, std::vector<Diagnostic>& out)
+        : path_(std::move(path)), text_(text), source_(text), out_(out) {}
+
+    /// The text as one map. No value: it is none, which is reported; or it has no content, which is reported
+    /// unless it may be empty.
+    [[nodiscard]] std::optional<Node> read_root(bool may_be_empty);
 
     void error(const Node& node, std::string message, std::string hint = {});
     void warn(const Node& node, std::string message, std::string hint = {});
@@ -55,12 +60,6 @@ class Report {
     /// About a place that is no node.
     void add(Severity severity, unsigned line, unsigned column, unsigned length, std::string message,
              std::string hint = {});
-
-    /// The text is no document.
-    void add(Diagnostic fault) {
-        add(Severity::error, fault.at.line, fault.at.column, fault.length, std::move(fault.message),
-            std::move(fault.hint));
-    }
 
     [[nodiscard]] Position at(const Node& node) const;
     /// Where the text of a scalar begins: after its quote, if it has one.
@@ -80,7 +79,8 @@ class Report {
     [[nodiscard]] Written written(const Node& scalar) const;
     [[nodiscard]] unsigned length_of(const Node& node) const;
     std::string path_;
-    const Source& source_;
+    std::string_view text_;
+    Source source_;
     std::vector<Diagnostic>& out_;
     unsigned errors_ = 0;
     std::size_t count_ = 0;

@@ -103,8 +103,6 @@ void read_measure(const Entry& entry, Settings::Measure& measure, Report& report
 }
 
 void read_top(const Node& tree, Settings& settings, Report& report) {
-    if (tree.kind != Node::Kind::map)
-        return report.error(tree, "the file must be a map of keys and values", "begin with 'version: 1'");
     const Fields fields(tree, top_keys, report);
     if (const auto* version = fields.find("version"); version != nullptr && version->value->text != "1")
         refuse_type(*version, report);
@@ -120,15 +118,10 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
 } // namespace
 
 std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text, Settings* read) {
-    const Source source(text);
     std::vector<Diagnostic> found;
-    Report report(path, source, found);
+    Report report(path, text, found);
     Settings changed = read == nullptr ? Settings() : *read;
-    const auto tree = parse_tree(text);
-    if (!tree)
-        report.add(tree.error());
-    else if (tree->kind != Node::Kind::null)
-        read_top(*tree, changed, report);
+    if (const auto tree = report.read_root(true)) read_top(*tree, changed, report);
     if (found.empty() && read != nullptr) *read = std::move(changed);
     return found;
 }
