@@ -242,7 +242,8 @@ bool Queues::concerns(const std::string& nic) const {
 
 Slices Queues::reread(std::string nic) {
     auto& current = shared_.current;
-    machine::InterfaceReader reader(shared_.root, nic, current->machine());
+    const auto before = current.world; // stays for the reader
+    machine::InterfaceReader reader(shared_.root, nic, before->machine());
     auto done = reader.step(a_part);
     for (; done && !*done; done = reader.step(a_part))
         co_yield pause;
