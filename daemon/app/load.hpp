@@ -30,6 +30,8 @@
 
 namespace affinityd::app {
 
+using Names = std::set<std::string, std::less<>>; ///< of policies
+
 /// Policies and processes that were told to let go until the next `apply`, or reload that was asked for. A
 /// process is known by its identity: a later one of the same number is not released.
 class Releases {
@@ -37,7 +39,6 @@ class Releases {
     void release_policy(std::string name) { policies_.insert(std::move(name)); }
     void release_process(const TaskId& id) { processes_.insert(id); }
     void clear() { *this = {}; }
-    using Names = std::set<std::string, std::less<>>;
     /// These policies stay released if they are; no other does.
     void keep_policies(const Names& names) {
         Names kept;
@@ -161,9 +162,7 @@ struct Shared {
 /// Tells files apart by path: device, inode, time of the last change in ns, size; of folders, device and
 /// inode.
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
-/// Of policies.
-using Names = std::set<std::string, std::less<>>;
-using Texts = std::map<std::string, std::string, std::less<>>; ///< by name
+using Texts = std::map<std::string, std::string, std::less<>>; ///< of policies, by name
 
 /// The policies that can be in force, of those that were read.
 struct Loaded {

@@ -182,6 +182,15 @@ class InForce(House):
         daemon.write("web", MOVED)
         self.expect(web, "1")
 
+    def test_a_released_policy_that_is_saved_unchanged_is_taken_up(self):
+        web = self.program("web")
+        daemon = self.daemon(web=WEB)
+        self.expect(web, "0")
+        daemon.ctl("release", "web")
+        self.at(web, self.everywhere)
+        daemon.write("web", WEB)
+        self.expect(web, "0")
+
     def test_settings_are_read_again_and_ones_with_errors_change_nothing(self):
         daemon = self.daemon({"reconcile": "1h"}, web=WEB)
         daemon.settings(reconcile="1s")
