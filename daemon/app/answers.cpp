@@ -145,29 +145,21 @@ std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& t
     return problems;
 }
 
-/// Why no policy places an interrupt, named as irq:NUMBER or by its label. An Error: it does not exist. No
-/// value: that is no name of an interrupt.
-std::optional<Result<std::string>> interrupt_note(const host::Root& root, const World& world,
-                                                  const std::string& subject) {
-    constexpr std::string_view prefix = "irq:";
-    const auto& irqs = world.machine().irqs;
-    const bool is_number = subject.starts_with(prefix);
-    const auto number = parse_number<unsigned>(is_number ? subject.substr(prefix.size()) : "");
-    if (is_number) {
-        if (!number) return fail("not the number of an interrupt", subject);
-        // One that was requested a moment ago is not in the table yet.
-        if (irqs.find(*number) == nullptr && !root.proc().exists("irq/" + std::to_string(*number)))
-            return fail("this interrupt does not exist", subject);
-    } else if (std::ranges::none_of(irqs.irqs, [&](const irq::Irq& irq) {
-                   return std::ranges::find(irq.actions, subject) != irq.actions.end();
-               })) {
-        return std::nullopt;
-    }
+/// Why no policy places an interrupt, named as irq:NUMBER or by its label; "": there is none of that name.
+std::string interrupt_note(const host::Root& root, const World& world, const std::string& subject) {
+    const auto number =
+        subject.starts_with("irq:") ? parse_number<unsigned>(subject.substr(4)) : std::nullopt;
     for (const auto& [nic, vectors] : world.machine().vectors)
         for (const auto& vector : vectors)
-            if (is_number ? vector.irq == *number : vector.label == subject)
+            if (number ? vector.irq == *number : vector.label == subject)
                 return "an interrupt of " + nic + ": no policy places it";
-    return "belongs to no NIC, and no policy names it in irqs";
+    const auto& irqs = world.machine().irqs.irqs;
+    const bool is_label = std::ranges::any_of(irqs, [&](const irq::Irq& irq) {
+        return std::ranges::find(irq.actions, subject) != irq.actions.end();
+    });
+    // One that was requested a moment ago is not in the table yet.
+    const bool exists = number && root.proc().exists("irq/" + std::to_string(*number));
+    return is_label || exists ? "belongs to no NIC, and no policy names it in irqs" : "";
 }
 
 /// Says that a policy with this many processes does not do what it says, and why.
@@ -641,10 +633,9 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
     }
     if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
-    if (auto note = interrupt_note(shared_.root, *shared_.current.world, subject)) {
-        if (!*note) return answer(std::unexpected(std::move(note->error())));
-        return answer(status::answer(subject, found, **note));
-    }
+    if (const auto note = interrupt_note(shared_.root, *shared_.current.world, subject); !note.empty())
+        return answer(status::answer(subject, found, note));
+    if (subject.starts_with("irq:")) return answer(fail("there is no such interrupt", subject));
     for (const auto& fault : loading_.status().faults)
         if (fault.policy == subject)
             return answer(fail("the file of this policy has errors: " + fault.mend, subject));
