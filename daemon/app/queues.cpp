@@ -284,7 +284,7 @@ Slices Queues::round(std::optional<std::string> nic) {
         }
     } while (!is_current());
     if (nic) co_return;
-    // What was read of subjects that are no targets any more is forgotten.
+    // Forgets the settings of subjects that are no targets any more.
     std::unordered_map<Subject, Setting> still;
     for (const auto& target : world->placements().queues)
         if (auto node = present_.extract(target.subject)) still.insert(std::move(node));

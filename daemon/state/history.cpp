@@ -86,7 +86,7 @@ std::optional<std::int64_t> ask(sqlite3* database, const std::string& question) 
     return statement.integer(0);
 }
 
-/// What is wrong with the file; "" if it is a history and whole. An empty file is a new one.
+/// The fault of the file; "" if it is a history and whole. An empty file is a new one.
 std::string fault_of(sqlite3* database) {
     const auto tables = ask(database, "SELECT count(*) FROM sqlite_schema");
     if (!tables) return sqlite3_errmsg(database);
@@ -173,9 +173,9 @@ std::int64_t as_integer(std::uint64_t value) {
 void History::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Result<History::Database> History::open_file(const std::string& path, int flags) {
-    // Created for root alone, whoever does it: who may read the files beside it may hold a lock that writers
-    // wait for. One that is there is not opened here: to close it would end the locks that SQLite has on it
-    // (fcntl(2)). Why it cannot be created is told below.
+    // Created for root alone: another user who may read the files beside it may hold a lock that writers wait
+    // for. One that is there is not opened here: to close it would end the locks that SQLite has on it
+    // (fcntl(2)). The call below says why it cannot be created.
     if ((flags & SQLITE_OPEN_CREATE) != 0)
         static_cast<void>(
             host::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)));

@@ -16,14 +16,14 @@ struct sqlite3;
 
 namespace affinityd::state {
 
-/// Of MeasurementRecord::kind.
+/// The values of MeasurementRecord::kind.
 inline constexpr std::array<std::string_view, 8> measurement_kinds{
     "ttcp", "models", "passive", "locality", "latency", "sharing", "smt", "cache"};
 /// Those of them that affinityctl writes: what an experiment found.
 inline constexpr std::array<std::string_view, 5> experiment_kinds{"models", "latency", "sharing", "smt",
                                                                   "cache"};
-/// Of MeasurementRecord::detail. A matrix of latencies between 256 CPUs, with intervals, takes some 0.6 MB;
-/// one between 1024, without, 3.2.
+/// The longest MeasurementRecord::detail. A matrix of latencies between 256 CPUs, with intervals, takes some
+/// 0.6 MB; one between 1024, without, 3.2.
 inline constexpr std::size_t most_detail = 4U << 20;
 
 /// The figures of one measurement.
