@@ -462,7 +462,8 @@ std::string Loading::report() const {
     if (status_.faults.empty()) return {};
     std::string text = number_of(status_.faults.size()) + "; all others are in force";
     for (const auto& fault : status_.faults)
-        text += "\n" + fault.shown + "\n" + in_its_place(fault);
+        text += "\n" + fault.shown + "\n" + (fault.policy.empty() ? "" : "policy " + fault.policy + ": ") +
+                in_its_place(fault);
     return text;
 }
 

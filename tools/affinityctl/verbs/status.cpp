@@ -539,6 +539,11 @@ std::expected<json, CallError> meant_by(const json& status, const std::string& s
         if (!pids) return std::unexpected(CallError{exit_failure, pids.error().to_string()});
         if (auto found = selected(status, subject, *pids)) return std::move(*found);
     }
+    if (std::ranges::any_of(list(status, "released_processes"),
+                            [&](const json& pid) { return pid.dump() == subject; }))
+        return std::unexpected(
+            CallError{exit_failure,
+                      "process " + subject + " was released by hand; affinityctl apply takes it up again"});
     const auto names = names_in(status);
     const std::vector<std::string_view> words(names.begin(), names.end());
     const auto hint = affinityd::policy::did_you_mean(subject, words);
