@@ -60,7 +60,7 @@ Json type_of(const Key& key) {
     case Type::version:
         return {{"const", 1}};
     case Type::integer:
-        return {{"type", "integer"}, {"minimum", -100'000}, {"maximum", 100'000}};
+        return {{"type", "integer"}, {"minimum", key.low}, {"maximum", key.high}};
     case Type::boolean:
         return {{"type", "boolean"}};
     case Type::text:
@@ -91,6 +91,7 @@ Json type_of(const Key& key) {
         return condition_list(key);
     case Type::rules:
         return one_or_list(reference("thread"));
+    case Type::seconds:
     case Type::described:
         break;
     }

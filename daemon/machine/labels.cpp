@@ -42,7 +42,7 @@ constexpr std::array form_keys{
     Key{Level::other, "kind", Type::choice, kind_names, "", "", "rx", "What the interrupt is for."},
     Key{Level::other, "alone", Type::choice, kind_names, "", "", "rxtx", "The kind where no line of another form carries the device's data."},
     Key{Level::other, "driver", Type::text, {}, "", "", "hinic", "The driver that the form belongs to."},
-    Key{Level::other, "first", Type::described, {}, "0", "a number from 0 to 65535", "1", "The number in the label of the kernel's queue 0."},
+    Key{Level::other, "first", Type::integer, {}, "0", "", "1", "The number in the label of the kernel's queue 0.", 0, 0, 65535},
     Key{Level::other, "only", Type::boolean, {}, "false", "", "true", "The form counts for interfaces of this driver only."},
     Key{Level::other, "sure", Type::boolean, {}, "true", "", "false", "The form alone says that the line is a network interface's."},
     Key{Level::other, "sub_function", Type::boolean, {}, "false", "", "true", "The line is of sub-functions of the PCI function."},
@@ -68,10 +68,9 @@ void read_form(const Node& node, std::vector<LabelPattern>& into, Report& report
     if (const auto* alone = fields.find("alone"))
         if (policy::read_choice(*alone, number, report)) form.alone = kinds[number];
     fields.read("driver", form.driver);
-    int first_number = 0;
-    if (const auto* first = fields.find("first"))
-        policy::read_number(*first, 0, 0xffff, first_number, report);
-    form.first = static_cast<unsigned>(first_number);
+    int first = 0;
+    fields.read("first", first);
+    form.first = static_cast<unsigned>(first);
     fields.read("only", form.only);
     fields.read("sure", form.is_sure);
     fields.read("sub_function", form.sub_function);

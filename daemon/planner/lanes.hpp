@@ -107,7 +107,7 @@ struct LaneLoad {
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
                LaneLoad& load, Placements& into);
 
-/// Whatever of an interface's interrupts a policy cannot place as it would: none of them is known, labels
+/// Why a policy cannot place interrupts of an interface as it would: none of them is known, labels
 /// that no form fits, a controller that refuses masks, fewer cores than it might have.
 [[nodiscard]] std::vector<Problem>
 interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machine, const netdev::Nic& nic);

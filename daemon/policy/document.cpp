@@ -339,7 +339,7 @@ void read_selector(const Fields& fields, const Node& root, Policy& policy, Repor
     } else if (entry != nullptr) {
         const auto before = report.errors();
         policy.match = read_map(*entry->value, false, report);
-        if (report.errors() == before && !policy.everything_else && is_for_everybody(policy.match))
+        if (report.errors() == before && !policy.everything_else && is_for_all(policy.match))
             report.warn(*entry->name, "these conditions would hold for nearly every process",
                         "say which are meant, or 'default: true' if all are");
     }

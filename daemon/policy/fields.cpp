@@ -41,7 +41,7 @@ constexpr unsigned of_lanes = of_tasks | bit(Model::process); ///< both together
 constexpr std::array key_table{
     Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "Version of the language; files of version 1 keep their meaning."},
     Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "A text for people, shown by affinityctl."},
-    Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
+    Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first.", 0, -100'000, 100'000},
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "Takes the tasks that no other policy wants; asked last whatever its priority."},
     Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "Conditions that a process must meet; all of them must hold."},
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Places nothing, the interrupts of the NICs, the tasks, or both: each task with the interrupts that serve it."},
@@ -141,7 +141,7 @@ constexpr std::array<V, 3> place_names{"at the top of the file", "below 'match'"
 
 /// In the order of Type.
 constexpr std::array<V, 18> type_names{"the number 1",
-                                       "a number from -100000 to 100000",
+                                       "", // an integer: its bounds
                                        "true or false",
                                        "a text",
                                        "", // a choice: its values
@@ -240,6 +240,9 @@ std::span<const Key> keys_of(Level level) {
 
 std::string type_name(const Key& key) {
     if (key.type == Type::choice) return either(key.values);
+    if (key.type == Type::integer) return fmt::format("a number from {} to {}", key.low, key.high);
+    if (key.type == Type::seconds)
+        return fmt::format("a time from {} s to {} s, like 30s or 5m", key.low, key.high);
     return std::string(key.type == Type::described ? key.unit
                                                    : type_names[static_cast<std::size_t>(key.type)]);
 }
@@ -305,17 +308,13 @@ bool read_value(const Entry& entry, bool& target, Report& report) {
     return refuse_type(entry, report, hint);
 }
 
-bool read_number(const Entry& entry, int low, int high, int& target, Report& report) {
+bool read_value(const Entry& entry, int& target, Report& report) {
     if (!is_scalar(entry, report)) return false;
     const auto number = strict_number<int>(entry.value->text);
-    if (!number || !entry.value->plain || *number < low || high < *number)
+    if (!number || !entry.value->plain || *number < entry.key->low || entry.key->high < *number)
         return refuse_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
     target = *number;
     return true;
-}
-
-bool read_value(const Entry& entry, int& target, Report& report) {
-    return read_number(entry, -100'000, 100'000, target, report);
 }
 
 bool read_value(const Entry& entry, std::string& target, Report& report) {
@@ -356,6 +355,17 @@ bool read_value(const Entry& entry, std::chrono::milliseconds& target, Report& r
     const auto time = parse_duration(entry.value->text);
     if (!time || *time > std::chrono::minutes(1)) return refuse_type(entry, report);
     target = *time;
+    return true;
+}
+
+bool read_value(const Entry& entry, std::chrono::seconds& target, Report& report) {
+    using std::chrono::seconds;
+    const bool is_text = entry.value->kind == Node::Kind::scalar;
+    const auto time = is_text ? parse_duration(entry.value->text) : std::nullopt;
+    if (!time || *time < seconds(entry.key->low) || *time > seconds(entry.key->high) ||
+        *time % seconds(1) != seconds(0))
+        return refuse_type(entry, report);
+    target = std::chrono::duration_cast<seconds>(*time);
     return true;
 }
 

@@ -45,6 +45,7 @@ enum class Type {
     conditions,
     condition_lists,
     rules,
+    seconds,
     described ///< of another language: what Key::unit says
 };
 
@@ -60,6 +61,7 @@ struct Key {
     std::string_view example;                 ///< a value as it is written
     std::string_view meaning;                 ///< one sentence
     unsigned idle = 0;                        ///< bits of the models (1 << Model) under which it says nothing
+    int low = 0, high = 0;                    ///< of an integer, or of seconds
 };
 
 [[nodiscard]] std::span<const Key> all_keys();
@@ -84,16 +86,16 @@ bool refuse_type(const Entry& entry, Report& report, std::string hint = {});
 // Each sets `target` to the value, as the key's type says. False: it was reported, and a single value is as
 // it was; of a list those elements are left out that are wrong.
 bool read_value(const Entry& entry, bool& target, Report& report);
-bool read_value(const Entry& entry, int& target, Report& report); ///< -100000 to 100000
+bool read_value(const Entry& entry, int& target, Report& report);
 bool read_value(const Entry& entry, std::string& target, Report& report);
 bool read_value(const Entry& entry, std::optional<CpuExpr>& target, Report& report);
 bool read_value(const Entry& entry, std::chrono::milliseconds& target, Report& report); ///< up to a minute
+bool read_value(const Entry& entry, std::chrono::seconds& target, Report& report);
 bool read_value(const Entry& entry, std::optional<std::pair<unsigned, unsigned>>& target, Report& report);
 bool read_value(const Entry& entry, Ports& target, Report& report);
 /// `see` is called for each pattern and its place, before it is kept.
 bool read_value(const Entry& entry, std::vector<Pattern>& target, Report& report,
                 const std::function<void(Pattern&, const Node&)>& see = {});
-bool read_number(const Entry& entry, int low, int high, int& target, Report& report);
 bool read_choice(const Entry& entry, std::size_t& target, Report& report); ///< place in Key::values
 
 /// A scalar counts as a list of one. All elements are scalars with a value; those that are not are reported

@@ -250,14 +250,14 @@ bool comes_before(const Policy& a, const Policy& b) {
     return key(a, b) < key(b, a);
 }
 
-bool is_for_everybody(const Selector& selector) {
+bool is_for_all(const Selector& selector) {
     switch (selector.op) {
     case Selector::Op::test:
         return is_any(selector.condition);
     case Selector::Op::all:
-        return std::ranges::all_of(selector.children, is_for_everybody);
+        return std::ranges::all_of(selector.children, is_for_all);
     case Selector::Op::any:
-        return std::ranges::any_of(selector.children, is_for_everybody);
+        return std::ranges::any_of(selector.children, is_for_all);
     case Selector::Op::none:
         break;
     }
@@ -266,7 +266,7 @@ bool is_for_everybody(const Selector& selector) {
         const auto* inner = &child;
         while (inner->op == Selector::Op::all && inner->children.size() == 1)
             inner = &inner->children.front();
-        return inner->op != Selector::Op::none || std::ranges::any_of(inner->children, is_for_everybody);
+        return inner->op != Selector::Op::none || std::ranges::any_of(inner->children, is_for_all);
     });
 }
 

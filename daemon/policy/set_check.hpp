@@ -19,7 +19,7 @@ namespace affinityd::policy {
 
 /// True if the conditions leave no process out, or only those that `not` names: the file hardly says
 /// whom the policy is for.
-[[nodiscard]] bool is_for_everybody(const Selector& selector);
+[[nodiscard]] bool is_for_all(const Selector& selector);
 
 /// Compares policies with each other without a machine: names in `parent` that no policy has,
 /// rings of `parent` that nothing can enter, policies that an earlier one leaves nothing to. The findings
@@ -27,7 +27,7 @@ namespace affinityd::policy {
 void check_set(const PolicySet& set, std::vector<Diagnostic>& out);
 
 /// True if any user can make a process for which the policy's conditions hold: by a name, by arguments, by a
-/// program in a folder of his own. False for a policy without conditions: it means everybody.
+/// program in a folder of his own. False for a policy without conditions: it is for all processes.
 /// affinityd-security(7) has the table.
 [[nodiscard]] bool is_forgeable(const Policy& policy, const PolicySet& set);
 

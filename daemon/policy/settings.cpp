@@ -18,19 +18,17 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds day{86400};
-
 // clang-format off
 constexpr std::array top_keys{
     Key{Level::other, "version", Type::version, {}, "1", "", "1", "The version of this language."},
-    Key{Level::other, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "Interval between full passes."},
-    Key{Level::other, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "Interval at which tasks may change places for a better balance; 0: never."},
+    Key{Level::other, "reconcile", Type::seconds, {}, "60s", "", "60s", "Interval between full passes.", 0, 1, 86400},
+    Key{Level::other, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "Interval at which tasks may change places for a better balance; 0: never.", 0, 0, 86400},
     Key{Level::other, "measure", Type::described, {}, "", "a map of keys and values", "{target: 192.0.2.1:5001}", "The daemon's own measurements."},
 };
 constexpr std::array measure_keys{
-    Key{Level::other, "interval", Type::described, {}, "1d", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
-    Key{Level::other, "random_delay", Type::described, {}, "0", "a time from 0 s to 86400 s, like 30s or 5m", "1h", "Longest random time that is added to each interval."},
-    Key{Level::other, "duration", Type::described, {}, "2s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
+    Key{Level::other, "interval", Type::seconds, {}, "1d", "", "12h", "Time between runs; 0: only on demand.", 0, 0, 2592000},
+    Key{Level::other, "random_delay", Type::seconds, {}, "0", "", "1h", "Longest random time that is added to each interval.", 0, 0, 86400},
+    Key{Level::other, "duration", Type::seconds, {}, "2s", "", "5s", "Time of one run.", 0, 1, 60},
     Key{Level::other, "bytes", Type::described, {}, "0", "a number of bytes like 500M or 10G (0: no limit)", "10G", "The most that one run sends."},
     Key{Level::other, "target", Type::described, {}, "loopback", "host:port", "192.0.2.1:5001", "Where the sink listens."},
     Key{Level::other, "idle_only", Type::boolean, {}, "true", "", "false", "A run on a busy machine is skipped."},
@@ -81,21 +79,12 @@ void set(const Fields& fields, std::string_view name, Value& target, Report& rep
         refuse_type(*entry, report);
 }
 
-auto duration_within(seconds least, seconds most) {
-    return [=](std::string_view text) -> std::optional<seconds> {
-        const auto value = parse_duration(text);
-        if (!value || *value < least || *value > most || *value % seconds(1) != std::chrono::milliseconds(0))
-            return std::nullopt;
-        return std::chrono::duration_cast<seconds>(*value);
-    };
-}
-
 void read_measure(const Entry& entry, Settings::Measure& measure, Report& report) {
     if (entry.value->kind != Node::Kind::map) return void(refuse_type(entry, report));
     const Fields fields(*entry.value, measure_keys, report);
-    set(fields, "interval", measure.interval, report, duration_within(seconds(0), 30 * day));
-    set(fields, "random_delay", measure.random_delay, report, duration_within(seconds(0), day));
-    set(fields, "duration", measure.duration, report, duration_within(seconds(1), seconds(60)));
+    fields.read("interval", measure.interval);
+    fields.read("random_delay", measure.random_delay);
+    fields.read("duration", measure.duration);
     set(fields, "bytes", measure.bytes, report, parse_bytes);
     set(fields, "target", measure.target, report, parse_target);
     set(fields, "busy_above", measure.busy_above, report, parse_percent);
@@ -106,12 +95,10 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
     const Fields fields(tree, top_keys, report);
     if (const auto* version = fields.find("version"); version != nullptr && version->value->text != "1")
         refuse_type(*version, report);
-    set(fields, "reconcile", settings.reconcile_interval, report, duration_within(seconds(1), day));
-    set(fields, "redeal", settings.redeal_interval, report,
-        [](std::string_view text) -> std::optional<seconds> {
-            const auto value = duration_within(seconds(0), day)(text);
-            return value && (value->count() == 0 || *value >= seconds(10)) ? value : std::nullopt;
-        });
+    fields.read("reconcile", settings.reconcile_interval);
+    auto& redeal = settings.redeal_interval;
+    if (fields.read("redeal", redeal) && redeal > seconds(0) && redeal < seconds(10))
+        refuse_type(*fields.find("redeal"), report);
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 

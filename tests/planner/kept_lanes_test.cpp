@@ -288,7 +288,7 @@ const std::vector<Absence>& absences() {
              link_vectors(machine);
          },
          [](Machine& machine, NicUsage&) { machine.nics[1].ifindex = 17; }},
-        {"it serves nobody", [](Machine&, NicUsage& usage) { usage.erase("p1"); },
+        {"it serves no task", [](Machine&, NicUsage& usage) { usage.erase("p1"); },
          [](Machine&, NicUsage&) {}}};
     return all;
 }
@@ -391,8 +391,8 @@ TEST(Lanes, OnIsolatedCpusEachTaskHasOneCpu) {
     }
 }
 
-/// Whatever the order in which they are found, and though another task is on their lane: the next daemon
-/// finds them as the last one had dealt them.
+/// The next daemon finds them as the last one had dealt them, in any order and though another task is on
+/// their lane.
 TEST(Lanes, TasksOfAnEarlierDaemonHaveTheirFormerLanes) {
     World world(policies_of(1), eight(1, 4), workers({4}));
     const std::vector<unsigned> of_each{6, 2, 2, 0, 4};

@@ -71,7 +71,7 @@ TEST(Lanes, MoreTasksThanCoresNearTheNicHaveTheOthersToo) {
     EXPECT_EQ(queue_cpus(4, full, 9), (Cpus{"4", "6", "0", "2"})) << "there are no more";
     EXPECT_EQ(queue_cpus(2, full, 4), (Cpus{"4", "6"})) << "the queues are near";
     EXPECT_EQ(queue_cpus(4, full + "cpus: nic\n", 4), (Cpus{"4", "6", "4", "6"})) << "as the policy says";
-    EXPECT_EQ(queue_cpus(4, full, 0), (Cpus{"4", "6", "4", "6"})) << "nobody is known to need them";
+    EXPECT_EQ(queue_cpus(4, full, 0), (Cpus{"4", "6", "4", "6"})) << "no task is known to need them";
     EXPECT_EQ(queue_cpus(4, "affinity: irq\n", 0), (Cpus{"4", "6", "4", "6"}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts in the load of the machine when slots get other CPUs, cpusets cut them, and CPUs go offline.
+// The load of the machine when slots get other CPUs, cpusets cut them, and CPUs go offline.
 #include "planner/assignments.hpp"
 #include "world.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every plan, tried on random worlds (fixed seeds).
+// Rules that every plan keeps, tried on random worlds (fixed seeds).
 #include "world.hpp"
 
 #include <algorithm>

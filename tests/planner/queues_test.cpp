@@ -82,7 +82,7 @@ TEST(Queues, WhereFlowsAreSteeredFlowTablesAreWantedInAnyCase) {
     for (const auto& target : one.placements.queues) {
         const auto* map = std::get_if<SteeringMask>(&target.subject);
         if (map == nullptr || map->direction != netdev::Direction::rx) continue;
-        EXPECT_TRUE(target.wanted.cpus().empty()) << "who is read by nobody yet stays where it arrives";
+        EXPECT_TRUE(target.wanted.cpus().empty()) << "a flow without a reader stays where it arrives";
     }
     const World none({flows}, with_flows(std::nullopt, 0), {{"p0", {{{"eth0"}, 1}}}});
     EXPECT_EQ(wanted_flows(none, queue_table), "not wanted") << "the kernel has none";

@@ -187,7 +187,7 @@ TEST(Separate, APolicyThatComesLaterToTheCoresOfInterruptsIsTold) {
     const auto next = test::recompile(world.set, machine, usage, world.placements);
     EXPECT_EQ(moved(world.placements, next).interrupts, 0U);
     const World idle({server("eth0"), server("eth1", false)}, machine, {{"p0", {{{"eth0"}, 4}}}});
-    EXPECT_TRUE(idle.placements.problems.empty()) << "nobody knows of a worker there";
+    EXPECT_TRUE(idle.placements.problems.empty()) << "no worker is known there";
 }
 
 } // namespace

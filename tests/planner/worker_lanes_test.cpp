@@ -50,7 +50,7 @@ TEST_F(WorkerLanes, ALaneThatHasOnlyTheMasterGetsAWorkerOfOneThatHasTwo) {
     EXPECT_EQ(spread({one, other}).size(), 1U);
     EXPECT_NE(arrival(one), arrival(other));
     EXPECT_TRUE(arrival(master));
-    EXPECT_TRUE(arrival(placeholder)) << "nobody else moves";
+    EXPECT_TRUE(arrival(placeholder)) << "no other moves";
     EXPECT_TRUE(spread({one, other}).empty()) << "it is as it should be";
 }
 

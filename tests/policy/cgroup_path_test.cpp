@@ -97,7 +97,7 @@ TEST(CgroupPath, Table) {
 const std::string users = "/user.slice/user-1000.slice/user@1000.service";
 
 // clang-format off
-/// What users and containers can call as they like is left out.
+/// Names that users and containers choose are left out.
 const std::vector<PathCase> system_cases{
     {"/system.slice/nginx.service/worker", {"nginx.service", {"system.slice"}, "", ""}},
     {"/user.slice/user-1000.slice/session-3.scope", {"session-3.scope", {"user.slice", "user-1000.slice"}, "", ""}},
