@@ -16,10 +16,10 @@ MEDIAN = 90
 WALK_LINES = 2500
 # Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1000, "host": 1900, "policy": 3950,  # 2,600
+    "base": 1000, "host": 1900, "policy": 3470,  # 2,600
     "topology": 1500, "inventory": 2730,  # 2,500
     "irq": 1130, "netdev": 1520, "machine": 1520,  # 1,300
-    "locality": 400, "planner": 5360,  # 4,600
+    "locality": 400, "planner": 5115,  # 4,600
     "state": 1730,  # 1,500
     "measure": 1060, "accounting": 1230,  # 1,900 together
     "enforcer": 1630,  # 1,500
