@@ -95,8 +95,8 @@ void Steering::observe(const KnownProcess& process) {
 
 bool Steering::begin_counting() {
     auto reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
-    if (!reads && !kept_.all().empty()) { // tables of another version
-        forget_kept();
+    if (!reads && !kept_.is_empty()) { // tables of another version
+        kept_.remove_all();
         reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
     }
     const auto why = reads ? "" : reads.error().to_string();
@@ -120,21 +120,13 @@ void Steering::end_all() {
     takers_.clear();
     reads_.reset();
     why_not_.clear();
-    forget_kept();
-}
-
-void Steering::forget_kept() {
-    std::vector<std::string> names;
-    for (const auto& [name, fd] : kept_.all())
-        names.push_back(name.substr(sizeof "steer-" - 1));
-    for (const auto& name : names)
-        kept_.remove(name);
+    kept_.remove_all();
 }
 
 void Steering::take_events() {
-    const auto opened = reads_ ? reads_->take_events() : steer::Opened{};
-    if (!opened.any) return;
-    is_paused_ |= opened.paused;
+    const auto is_paused = reads_ ? reads_->take_events() : std::nullopt;
+    if (!is_paused) return;
+    is_paused_ |= *is_paused;
     next_look_ =
         std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + between_events));
 }
@@ -149,7 +141,7 @@ void Steering::look() {
         return;
     }
     last_look_ = now;
-    is_paused_ |= reads_->take_events().paused;
+    is_paused_ |= reads_->take_events().value_or(false);
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
     Takers takers;
     takers_.clear();
@@ -157,16 +149,7 @@ void Steering::look() {
         takers.emplace(taker.listener, taker);
         takers_.insert(taker.process);
     }
-    std::map<std::uint64_t, std::vector<const KnownProcess*>> processes;
-    std::set<int> followed;
-    for (const auto& [pid, process] : tasks_.table().processes()) {
-        if (!steers(process)) continue;
-        auto [space, is_new] = space_of_.try_emplace(process.id);
-        if (is_new) space->second = inventory::name_space(shared_.root, std::to_string(pid), "net");
-        if (space->second != 0) processes[space->second].push_back(&process);
-        followed.insert(pid);
-    }
-    reads_->follow(followed);
+    const auto processes = steered_processes();
     for (auto space = spaces_.begin(); space != spaces_.end();) {
         const bool is_over = !processes.contains(space->first);
         if (is_over && space->second.lanes) space->second.lanes->end();
@@ -174,8 +157,17 @@ void Steering::look() {
     }
     if (looks_ > 0) --looks_;
     next_look_ = now + (looks_ > 0 ? distances.at(distances.size() - looks_) : between_looks);
-    for (const auto& [name, its] : processes)
-        follow(name, spaces_[name], its, takers);
+    bool has_datagrams = false, has_unread = false;
+    for (const auto& [name, its] : processes) {
+        auto& space = spaces_[name];
+        look_at(name, space, its, takers);
+        for (const auto& [cookie, seen] : space.seen) {
+            has_datagrams |= seen.is_datagram() && seen.cpu;
+            has_unread |= seen.is_datagram() && seen.why == NotSteered::not_seen && !seen.cpu;
+        }
+    }
+    reads_->note_readers(has_unread);
+    if (has_datagrams || has_unread) next_look_ = std::min(next_look_, now + between_events);
     is_paused_ = false;
 }
 
@@ -187,7 +179,8 @@ void Steering::note_reads(const locality::ReadCounts& found) {
         auto& reader = readers_[count.pid];
         if (reader.id != process->id || reader.policy != policy) reader = {process->id, policy, {}, {}, 0};
         reader.comm = process->comm;
-        reader.reads[{count.network_space, count.napi, count.arrival, count.reader}] += count.reads;
+        reader.reads[{count.network_space, count.device, count.napi, count.arrival, count.reader}] +=
+            count.reads;
         reader.all += count.reads;
         if (!count.arrival || !moves(*process)) continue;
         const auto& task = task_of(*process, count.thread);
@@ -215,6 +208,7 @@ locality::ReadCounts Steering::counts_of(const std::string& policy) const {
         for (const auto& [flow, reads] : reader.reads)
             found.counts.push_back({.pid = pid,
                                     .network_space = flow.network_space,
+                                    .device = flow.device,
                                     .napi = flow.napi,
                                     .arrival = flow.arrival,
                                     .reader = flow.reader,
@@ -314,64 +308,94 @@ bool Steering::steers(const KnownProcess& process) const {
            resolved(process) != nullptr;
 }
 
-void Steering::follow(std::uint64_t name, Space& space, const std::vector<const KnownProcess*>& processes,
-                      const Takers& takers) {
+/// By network namespace. The kernel marks what they open from now on.
+std::map<std::uint64_t, Steering::Processes> Steering::steered_processes() {
+    std::map<std::uint64_t, Processes> processes;
+    std::set<int> pids;
+    for (const auto& [pid, process] : tasks_.table().processes()) {
+        if (!steers(process)) continue;
+        auto [space, is_new] = space_of_.try_emplace(process.id);
+        if (is_new) space->second = inventory::name_space(shared_.root, std::to_string(pid), "net");
+        if (space->second != 0) processes[space->second].push_back(&process);
+        pids.insert(pid);
+    }
+    reads_->mark_listeners_of(pids);
+    return processes;
+}
+
+/// `trouble` is told once in the log, and by status as long as it lasts; "": there is none.
+void Steering::tell(Space& space, std::string trouble) {
+    if (!trouble.empty() && trouble != space.trouble) shared_.log.warn(trouble);
+    space.trouble = std::move(trouble);
+}
+
+void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
     const auto now = Clock::now();
     if (!space.lanes) {
         if (now < space.retry) return;
         space.retry = now + between_trials;
         auto lanes = steer::Lanes::open(shared_.root, processes.front()->id.tid, name, *reads_, kept_);
-        if (!lanes) {
-            const auto why = lanes.error().to_string();
-            if (std::exchange(space.why_not, why) != why)
-                shared_.log.warn(fmt::format("listeners of process {} are not steered: {}",
-                                             processes.front()->id.tid, why));
-            return;
-        }
-        space.why_not.clear();
+        if (!lanes)
+            return tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
+                                           lanes.error().to_string()));
         space.lanes = std::move(*lanes);
     }
-    // The kernel tells of listeners that a known process opens; others come with descriptors from elsewhere.
-    space.turn = (space.turn + 1) % processes.size();
+    mark(space, processes);
     std::vector<int> pids;
-    for (const auto* process : processes) {
+    for (const auto* process : processes)
         pids.push_back(process->id.tid);
-        auto& scans = space.scans[process->id];
-        if (scans.number < distances.size() || process == processes[space.turn]) {
-            ++scans.number;
-            scans.datagrams = space.lanes->mark(process->id.tid);
-        }
-    }
-    std::erase_if(space.scans,
-                  [&](const auto& one) { return std::ranges::find(pids, one.first.tid) == pids.end(); });
-    const auto listeners = space.lanes->listeners(std::move(pids));
-    space.seen.clear();
-    for (const auto& listener : listeners)
-        space.seen.emplace(listener.cookie, judge(listener, takers));
+    auto listeners = space.lanes->put_listeners(pids);
+    if (!listeners)
+        return tell(space, fmt::format("listeners in network namespace {} are steered as before: {}", name,
+                                       listeners.error().to_string()));
+    tell(space, "");
+    judge_all(space, *listeners, takers);
     weigh(space, takers);
     if (is_paused_) space.listed.clear();
-    auto wanted = services(processes.front()->id.tid, space, listeners);
+    auto wanted = choose(pids.front(), space, listeners->size());
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
     const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
         return !one.second.cpu && one.second.why == NotSteered::settling;
     });
     if ((wanted != space.in_force && !is_settling) || is_paused_) {
-        space.refused = space.lanes->set(wanted);
-        space.in_force = std::move(wanted);
-    }
-    for (const auto& [cookie, code] : space.refused)
-        if (const auto found = space.seen.find(cookie); found != space.seen.end()) {
-            found->second.cpu.reset();
-            found->second.why = NotSteered::refused;
+        if (!space.lanes->set(wanted)) {
+            space.is_full = true;
+            for (auto& [cookie, seen] : space.seen)
+                if (seen.cpu) seen.leave_alone(NotSteered::too_many);
+            wanted.clear();
         }
+        space.in_force = std::move(wanted);
+        listeners = space.lanes->put_listeners(pids);
+    }
+    // One that was refused is tried again by each look.
+    for (const auto& [cookie, listener] : listeners.value_or(steer::Listeners{}))
+        if (const auto found = space.seen.find(cookie); listener.is_refused && found != space.seen.end())
+            found->second.leave_alone(NotSteered::refused);
     if (spread_workers(space)) next_look_ = now + distances.front();
 }
 
-/// Where its tasks' connections arrive, if that is the same CPU for all of them.
-Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& takers) const {
-    Seen seen{.policy = {}, .at = listener.at, .worker = {}, .cpu = {}};
-    const auto [begin, end] = takers.equal_range(listener.cookie);
-    bool is_first = true;
+/// The kernel tells of listeners that a known process opens; others come with descriptors from elsewhere, and
+/// of sockets of UDP it tells nothing. So each look goes through the descriptors of one process.
+void Steering::mark(Space& space, const Processes& processes) {
+    space.turn = (space.turn + 1) % processes.size();
+    std::map<TaskId, Scans> scans;
+    for (const auto* process : processes) {
+        auto& its = scans[process->id] = std::move(space.scans[process->id]);
+        if (its.number >= distances.size() && process != processes[space.turn]) continue;
+        const bool datagrams = resolved(*process)->policy->steer == policy::Steer::accept;
+        auto found = space.lanes->mark(process->id.tid, datagrams);
+        if (!found) continue; // it has ended, or the next look tries again
+        ++its.number;
+        its.datagrams = std::move(*found);
+    }
+    space.scans = std::move(scans);
+}
+
+/// Where its tasks' packets arrive, if that is the same CPU for all of them.
+Steering::Seen Steering::judge(std::uint64_t cookie, const steer::Listener& listener,
+                               const Takers& takers) const {
+    Seen seen{.at = listener.at, .is_dual = listener.is_dual};
+    const auto [begin, end] = takers.equal_range(cookie);
     for (auto taker = begin; taker != end; ++taker) {
         const auto* process = tasks_.table().find(taker->second.process);
         if (process == nullptr || !steers(*process)) continue;
@@ -385,15 +409,31 @@ Steering::Seen Steering::judge(const steer::Listener& listener, const Takers& ta
             cpu = planner::arrival_cpu(*its, tasks_.placer().assignments(), worker);
             if (!cpu) why = planner::why_no_arrival(*its);
         }
-        if (is_first)
-            seen = {its->policy->name, listener.at, worker, process->id.tid, cpu, why};
+        if (seen.policy.empty())
+            seen = {its->policy->name, listener.at, listener.is_dual, worker, process->id.tid, cpu, why};
         else if (cpu != seen.cpu)
-            seen.cpu.reset(), seen.why = NotSteered::shared;
-        is_first = false;
+            seen.leave_alone(NotSteered::shared);
     }
-    if (listener.has_program) seen.cpu.reset(), seen.why = NotSteered::own_program;
-    if (listener.has_device) seen.cpu.reset(), seen.why = NotSteered::bound_device;
+    if (listener.has_program) seen.leave_alone(NotSteered::own_program);
+    if (listener.has_device) seen.leave_alone(NotSteered::bound_device);
     return seen;
+}
+
+void Steering::judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers) {
+    space.seen.clear();
+    for (const auto& [cookie, listener] : listeners)
+        space.seen.emplace(cookie, judge(cookie, listener, takers));
+    // A socket of UDP belongs to the process that has it open until it is known which task reads from it.
+    for (const auto& [process, scans] : space.scans)
+        for (const auto& [cookie, socket] : scans.datagrams) {
+            auto& seen = space.seen.try_emplace(cookie, judge(cookie, socket, takers)).first->second;
+            const auto& policy = *resolved(*find(process))->policy;
+            if (seen.policy.empty()) seen.policy = policy.name, seen.process = process.tid;
+            if (policy.steer != policy::Steer::accept)
+                seen.leave_alone(NotSteered::datagrams);
+            else if (seen.why == NotSteered::not_seen && !reads_->has_other_protocols())
+                seen.leave_alone(NotSteered::no_event);
+        }
 }
 
 /// Once a minute: a worker that got more than twice its share passes on what exceeds that.
@@ -401,7 +441,9 @@ void Steering::weigh(Space& space, const Takers& takers) {
     for (auto& [cookie, taken] : space.taken)
         taken.now = 0;
     for (const auto& [cookie, taker] : takers)
-        if (space.seen.contains(cookie)) space.taken[cookie].now += taker.taken;
+        if (const auto seen = space.seen.find(cookie);
+            seen != space.seen.end() && !seen->second.is_datagram())
+            space.taken[cookie].now += taker.taken;
     std::erase_if(space.taken, [&](const auto& one) { return !space.seen.contains(one.first); });
     const auto now = Clock::now();
     if (now < space.minute + fair_time) return;
@@ -423,25 +465,27 @@ void Steering::weigh(Space& space, const Takers& takers) {
         taken.before = taken.now;
 }
 
-/// Lists listeners on ports of which all addresses are steered, as the kernel prefers an exact one, and
-/// IPv4's own. Once they have been read, the kernel notes new ones. When they were read, in ns of the
-/// monotonic clock; 0: not all of them were read again; no value: there are too many.
+/// Lists what takes connections or datagrams on these ports. Once listeners have been read, the kernel notes
+/// new ones. When they were read, in ns of the monotonic clock; 0: not all of them were read again; no value:
+/// there are too many.
 std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
-                                                   const std::set<std::uint16_t>& ports) const {
+                                                   const std::set<Port>& ports) const {
     const auto now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
     const bool is_first = !std::ranges::includes(space.listed, ports);
-    std::set<steer::Address> found;
+    std::map<steer::Address, std::size_t> found;
     bool is_cut = false;
     for (const auto& file : inventory::net_files) {
-        if (file.protocol != inventory::Protocol::tcp || ports.empty()) continue;
-        bool listens = true;
+        if (std::ranges::none_of(ports, [&](const auto& port) { return port.first == file.protocol; }))
+            continue;
+        bool may_have_more = true; // listeners of TCP come first
         const auto take = [&](const inventory::LocalSocket& socket) {
-            listens = socket.listens();
-            if (listens && ports.contains(socket.port)) found.insert({socket.local, socket.port});
+            may_have_more = socket.listens() || file.protocol == steer::Protocol::udp;
+            if (socket.listens() && ports.contains({file.protocol, socket.port}))
+                ++found[{socket.local, socket.port, file.protocol}];
         };
         const auto is_whole = inventory::read_net_file(shared_.root, std::to_string(process) + "/", file,
                                                        is_first ? most_listed : most_listed_again, take);
-        is_cut |= !is_whole || (!*is_whole && listens);
+        is_cut |= !is_whole || (!*is_whole && may_have_more);
     }
     if (is_cut) found.merge(space.others);
     space.others = std::move(found);
@@ -450,79 +494,78 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
     return is_cut ? 0 : static_cast<std::uint64_t>(now);
 }
 
-void Steering::add_lane(steer::Service& service, unsigned cpu, const std::vector<std::uint64_t>& cookies,
-                        Space& space) {
-    steer::Service::Lane lane{static_cast<unsigned>(service.slots.size()),
-                              static_cast<unsigned>(cookies.size()), 0};
-    for (const auto cookie : cookies) {
-        service.slots.push_back(cookie);
-        lane.pass_on = std::max(lane.pass_on, space.taken[cookie].pass_on);
+/// Deals the CPUs where packets arrive out to the listeners of one address. No slots: all are left alone.
+steer::Service Steering::deal_out(const Group& group, Space& space) {
+    steer::Service service{.at = group.front()->second.at};
+    const auto known =
+        std::ranges::find_if(group, [](const auto* one) { return !one->second.policy.empty(); });
+    if (known == group.end()) return service; // a program's that is under no policy, or none has taken yet
+    std::map<unsigned, std::vector<std::uint64_t>> of_cpus;
+    for (auto* one : group) {
+        auto& [cookie, seen] = *one;
+        // Those that no task was seen to take from belong to the policy of the others.
+        if (seen.policy.empty()) seen.policy = (*known)->second.policy;
+        if (group.size() == 1 && seen.cpu) seen.leave_alone(NotSteered::single);
+        if (seen.cpu) of_cpus[*seen.cpu].push_back(cookie);
     }
-    service.lanes.emplace(cpu, lane);
+    for (const auto& [cpu, cookies] : of_cpus) {
+        steer::Service::Lane lane{static_cast<unsigned>(service.slots.size()),
+                                  static_cast<unsigned>(cookies.size()), 0};
+        for (const auto cookie : cookies) {
+            service.slots.push_back(cookie);
+            lane.pass_on = std::max(lane.pass_on, space.taken[cookie].pass_on);
+        }
+        service.lanes.emplace(cpu, lane);
+    }
+    return service;
 }
 
-/// How connections to each address are to be handed out. `process`: one of the namespace.
-std::vector<steer::Service> Steering::services(int process, Space& space,
-                                               const std::vector<steer::Listener>& listeners) {
-    std::map<steer::Address, std::vector<const steer::Listener*>> groups;
-    for (const auto& listener : listeners)
-        groups[listener.at].push_back(&listener);
-    std::set<std::uint16_t> ports;
+/// How connections and datagrams for each address are to be handed out. `process`: one of the namespace.
+/// Others that are more specific are left alone, as the kernel prefers an exact address, and IPv4's own.
+std::vector<steer::Service> Steering::choose(int process, Space& space, std::size_t listeners) {
+    std::map<steer::Address, Group> groups;
+    for (auto& one : space.seen)
+        groups[one.second.at].push_back(&one);
+    std::set<Port> ports, whole; // of which sockets are listed; of which all addresses are steered
     std::vector<steer::Service> found;
-    std::map<steer::Address, steer::Service> duals;
     for (const auto& [at, group] : groups) {
-        steer::Service service{.at = at};
-        std::map<unsigned, std::vector<std::uint64_t>> of_cpus;
-        bool has_policy = false;
-        for (const auto* listener : group) {
-            auto& seen = space.seen.at(listener->cookie);
-            has_policy |= !seen.policy.empty();
-            if (group.size() == 1 && seen.cpu) seen.cpu.reset(), seen.why = NotSteered::single;
-            if (seen.cpu) of_cpus[*seen.cpu].push_back(listener->cookie);
-        }
-        if (!has_policy) continue; // a program's that is under no policy, or none has taken yet
-        // Those that no task was seen to take from belong to the policy of the others.
-        for (const auto* listener : group) {
-            auto& seen = space.seen.at(listener->cookie);
-            if (!seen.policy.empty()) continue;
-            const auto known = std::ranges::find_if(
-                group, [&](const auto* one) { return !space.seen.at(one->cookie).policy.empty(); });
-            seen.policy = space.seen.at((*known)->cookie).policy;
-        }
-        for (const auto& [cpu, cookies] : of_cpus)
-            add_lane(service, cpu, cookies, space);
-        // The kernel's choice among all of them gives the others their part.
-        service.pass_on = 1 - static_cast<double>(service.slots.size()) / static_cast<double>(group.size());
+        auto service = deal_out(group, space);
         if (service.slots.empty()) continue;
-        if (at.local.is_any()) ports.insert(at.port);
-        if (group.front()->is_dual && at.local.is_any()) {
-            auto dual = service;
-            dual.at.local = inventory::IpAddress::from_ipv4({});
-            dual.is_dual = true;
-            duals.emplace(dual.at, std::move(dual));
-        }
+        if (at.local.is_any()) whole.insert({at.protocol, at.port});
+        if (at.local.is_any() || at.protocol == steer::Protocol::udp) ports.insert({at.protocol, at.port});
         found.push_back(std::move(service));
     }
     const auto listed = list_others(process, space, ports);
-    auto others = space.others;
+    std::set<steer::Address> others;
+    for (const auto& [at, count] : space.others)
+        if (whole.contains({at.protocol, at.port})) others.insert(at);
     for (const auto& [at, group] : groups)
-        if (ports.contains(at.port)) others.insert(at);
-    for (auto& [at, dual] : duals)
-        if (!others.contains(at)) found.push_back(std::move(dual));
+        if (whole.contains({at.protocol, at.port})) others.insert(at);
+    std::vector<steer::Service> duals;
+    for (auto& service : found) {
+        // The kernel's choice among all of them gives the others their part.
+        auto all = groups.at(service.at).size();
+        if (service.at.protocol == steer::Protocol::udp) all = std::max(all, space.others[service.at]);
+        service.pass_on = 1 - static_cast<double>(service.slots.size()) / static_cast<double>(all);
+        if (!service.at.local.is_any() || !groups.at(service.at).front()->second.is_dual) continue;
+        auto dual = service;
+        dual.at.local = inventory::IpAddress::from_ipv4({});
+        dual.is_dual = true;
+        if (!others.contains(dual.at)) duals.push_back(std::move(dual));
+    }
+    std::ranges::move(duals, std::back_inserter(found));
     // An exact address that is steered, too, is found before all of them.
     for (const auto& service : found)
         others.erase(service.at);
     const bool is_known = listed && space.lanes->leave(others, *listed);
-    const auto leave_alone = [&](const auto& is_meant) {
+    const bool is_cut = listeners >= steer_most_listeners;
+    space.is_full = is_cut || !is_known;
+    if (space.is_full) { // one that is not known could lose its connections
+        const auto is_meant = [&](const steer::Address& at) { return is_cut || at.local.is_any(); };
         std::erase_if(found, [&](const auto& service) { return is_meant(service.at); });
         for (auto& [cookie, seen] : space.seen)
-            if (seen.cpu && is_meant(seen.at)) seen.cpu.reset(), seen.why = NotSteered::too_many;
-    };
-    // One that is not known could lose its connections.
-    const bool is_cut = listeners.size() >= steer_most_listeners;
-    space.is_full = is_cut || !is_known;
-    if (is_cut) leave_alone([](const auto&) { return true; });
-    if (!is_known) leave_alone([](const auto& at) { return at.local.is_any(); });
+            if (seen.cpu && is_meant(seen.at)) seen.leave_alone(NotSteered::too_many);
+    }
     std::ranges::sort(found, {}, &steer::Service::at);
     return found;
 }
@@ -531,13 +574,15 @@ std::vector<steer::Service> Steering::services(int process, Space& space,
 bool Steering::spread_workers(const Space& space) {
     auto& assignments = tasks_.placer().assignments();
     bool is_moved = false;
-    std::map<std::pair<std::string, std::uint16_t>, std::map<TaskId, int>> servers;
-    std::set<std::pair<std::string, std::uint16_t>> unknown;
-    for (const auto& [cookie, seen] : space.seen)
+    std::map<std::pair<std::string, Port>, std::map<TaskId, int>> servers;
+    std::set<std::pair<std::string, Port>> unknown;
+    for (const auto& [cookie, seen] : space.seen) {
+        const Port port{seen.at.protocol, seen.at.port};
         if (seen.cpu)
-            servers[{seen.policy, seen.at.port}].emplace(seen.worker, seen.process);
+            servers[{seen.policy, port}].emplace(seen.worker, seen.process);
         else if (planner::is_undecided(seen.why))
-            unknown.insert({seen.policy, seen.at.port});
+            unknown.insert({seen.policy, port});
+    }
     for (const auto& [server, workers] : servers) {
         const auto* resolved = shared_.current.placements().find(server.first);
         if (resolved == nullptr || unknown.contains(server)) continue;
@@ -572,11 +617,7 @@ bool Steering::is_settled(const TaskId& task) const {
 /// No value: it has no listeners, or nothing is known yet.
 std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) const {
     planner::ListenerPlan plan;
-    for (const auto& [name, space] : spaces_) {
-        for (const auto& [process, scans] : space.scans)
-            if (const auto* known = find(process); known != nullptr && scans.datagrams > 0 &&
-                                                   shared_.current->policy(known->policy).name == policy)
-                plan.left[NotSteered::datagrams] += scans.datagrams;
+    for (const auto& [name, space] : spaces_)
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.policy != policy) continue;
             if (seen.cpu)
@@ -584,7 +625,6 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
             else
                 ++plan.left[seen.why];
         }
-    }
     return plan.steered > 0 || !plan.left.empty() ? std::optional(std::move(plan)) : std::nullopt;
 }
 
@@ -619,25 +659,29 @@ void Steering::explain(const TaskId& process, status::ProcessExplanation& into) 
             if (mover.process == process) ++receiving.tasks[mover.state];
         if (receiving.tasks.empty()) receiving.tasks[AtArrivals::unknown] = 1;
     }
-    for (const auto& [name, space] : spaces_) {
-        if (const auto scans = space.scans.find(process);
-            scans != space.scans.end() && scans->second.datagrams > 0)
-            into.accepting.left[NotSteered::datagrams] += scans->second.datagrams;
+    for (const auto& [name, space] : spaces_)
         for (const auto& [cookie, seen] : space.seen) {
             if (seen.process != process.tid) continue;
             if (!seen.cpu) {
                 ++into.accepting.left[seen.why];
                 continue;
             }
-            into.accepting.listeners.push_back({seen.at.port, seen.worker.tid, *seen.cpu});
-            const auto handed = space.lanes->handed();
-            into.accepting.handed = {handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
+            const bool is_datagram = seen.is_datagram();
+            into.accepting.listeners.push_back({seen.at.port, seen.worker.tid, *seen.cpu, is_datagram});
+            const auto handed = space.lanes->handed(seen.at.protocol);
+            (is_datagram ? into.accepting.datagrams : into.accepting.handed) = {
+                handed.to_lane, handed.to_next, handed.to_kernel, handed.full};
         }
-    }
     const auto* its = shared_.current.placements().find(policy);
     const auto plan = plan_of(policy);
     if (its != nullptr && planner::is_pinned_only(*its, plan ? &*plan : nullptr))
         into.accepting.pinned = planner::pinned_note(*its);
+    const auto space = space_of_.find(process);
+    const auto trouble = space == space_of_.end() ? spaces_.end() : spaces_.find(space->second);
+    if (steers(*known) && !why_not_.empty())
+        into.accepting.pinned = "nothing is steered or counted: " + why_not_;
+    else if (trouble != spaces_.end() && !trouble->second.trouble.empty())
+        into.accepting.pinned = trouble->second.trouble;
 }
 
 std::vector<planner::Problem> Steering::problems() const {
@@ -648,9 +692,7 @@ std::vector<planner::Problem> Steering::problems() const {
     const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
     for (const auto& [name, space] : spaces_) {
-        if (!space.why_not.empty())
-            add(fmt::format("listeners in network namespace {} are not steered: {}", name, space.why_not),
-                needs);
+        if (!space.trouble.empty()) add(space.trouble, needs);
         if (space.is_full)
             add(fmt::format("the map of listeners is full (network namespace {} has more than {}): the rest "
                             "is the kernel's choice",

@@ -70,7 +70,7 @@ class Steering {
     /// Where packets of a process came in, and where it read them. See locality::ReadCount.
     struct Flow {
         std::uint64_t network_space = 0;
-        unsigned napi = 0;
+        unsigned device = 0, napi = 0;
         std::optional<unsigned> arrival{};
         unsigned reader = 0;
         friend auto operator<=>(const Flow&, const Flow&) = default;
@@ -82,9 +82,9 @@ class Steering {
         std::map<Flow, std::uint64_t> reads;
         std::uint64_t all = 0;
     };
-    struct Kept {
-        Clock::time_point when = Clock::now(); ///< a record was made, or would have been
-        double core = -1; ///< its part of reads on the core of arrival; -1: there is none
+    struct Record {
+        Clock::time_point when = Clock::now(); ///< it was made, or would have been
+        double core = -1; ///< the part of reads on the core of arrival; -1: there is none
     };
     /// A task under `steer: tasks`.
     struct Mover {
@@ -94,48 +94,52 @@ class Steering {
         planner::AtArrivals state = planner::AtArrivals::unknown;
         Clock::time_point movable{}; ///< it stays before that
     };
-    /// A listener, as it was seen last.
+    /// A listener or a socket of UDP, as it was seen last.
     struct Seen {
-        std::string policy;
+        std::string policy{}; ///< "": none, or not known yet
         steer::Address at;
-        TaskId worker{}; ///< thread or process that takes its connections
+        bool is_dual = false; ///< IPv6 that takes IPv4, too
+        TaskId worker{};      ///< thread or process that takes its connections
         int process = 0;
-        std::optional<unsigned> cpu; ///< where its connections arrive; no value: it is left alone
+        std::optional<unsigned> cpu{}; ///< where its packets arrive; no value: it is left alone
         planner::NotSteered why = planner::NotSteered::not_seen;
+        void leave_alone(planner::NotSteered because) { cpu.reset(), why = because; }
+        [[nodiscard]] bool is_datagram() const { return at.protocol == steer::Protocol::udp; }
     };
+    using Group = std::vector<std::pair<const std::uint64_t, Seen>*>; ///< of one address
+    using Port = std::pair<steer::Protocol, std::uint16_t>;
     struct Taken {
         std::uint64_t before = 0; ///< connections, at the begin of this minute
         std::uint64_t now = 0;
         double pass_on = 0; ///< 0..1: what exceeds twice its share
     };
     struct Scans {
-        std::size_t number = 0;    ///< how often a process's descriptors were gone through
-        std::size_t datagrams = 0; ///< sockets of UDP that it has
+        std::size_t number = 0;       ///< how often a process's descriptors were gone through
+        steer::Listeners datagrams{}; ///< sockets of UDP that it has open
     };
     /// A network namespace with processes whose policies steer.
     struct Space {
         std::optional<steer::Lanes> lanes;
-        std::string why_not; ///< ""
+        std::string trouble; ///< that it is not steered, or as before, and why; ""
         Clock::time_point retry{};
-        std::map<TaskId, Scans> scans;   ///< of processes
-        std::size_t turn = 0;            ///< of the process whose descriptors are gone through next
-        bool is_full = false;            ///< it has more listeners than there is room for
-        std::set<std::uint16_t> listed;  ///< ports of which others' listeners are known
-        std::set<steer::Address> others; ///< these
+        std::map<TaskId, Scans> scans; ///< of processes
+        std::size_t turn = 0;          ///< of the process whose descriptors are gone through next
+        bool is_full = false;          ///< it has more listeners than there is room for
+        std::set<Port> listed;         ///< of which others' listeners are known
+        std::map<steer::Address, std::size_t> others; ///< these, and those that are steered: how many of each
         std::vector<steer::Service> in_force;
-        std::map<std::uint64_t, int> refused; ///< errno values, by cookie
-        std::map<std::uint64_t, Seen> seen;   ///< by cookie
+        std::map<std::uint64_t, Seen> seen; ///< by cookie
         std::map<std::uint64_t, Taken> taken;
         Clock::time_point minute{};
     };
     using Takers = std::multimap<std::uint64_t, steer::Taker>;
+    using Processes = std::vector<const KnownProcess*>;
 
     [[nodiscard]] const planner::ResolvedPolicy* resolved(const KnownProcess& process) const;
     [[nodiscard]] const KnownProcess* find(const TaskId& process) const;
     [[nodiscard]] bool wants_counts() const;
     [[nodiscard]] bool begin_counting();
     void end_all();
-    void forget_kept();
 
     void note_reads(const locality::ReadCounts& found);
     [[nodiscard]] locality::ReadCounts counts_of(const std::string& policy) const;
@@ -147,16 +151,18 @@ class Steering {
     void decide(const TaskId& task, Mover& mover);
 
     [[nodiscard]] bool steers(const KnownProcess& process) const;
-    void follow(std::uint64_t name, Space& space, const std::vector<const KnownProcess*>& processes,
-                const Takers& takers);
-    [[nodiscard]] Seen judge(const steer::Listener& listener, const Takers& takers) const;
-    void weigh(Space& space, const Takers& takers);
+    [[nodiscard]] std::map<std::uint64_t, Processes> steered_processes();
+    void tell(Space& space, std::string trouble);
+    void look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers);
+    void mark(Space& space, const Processes& processes);
+    [[nodiscard]] Seen judge(std::uint64_t cookie, const steer::Listener& listener,
+                             const Takers& takers) const;
+    void judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers);
+    static void weigh(Space& space, const Takers& takers);
     [[nodiscard]] std::optional<std::uint64_t> list_others(int process, Space& space,
-                                                           const std::set<std::uint16_t>& ports) const;
-    static void add_lane(steer::Service& service, unsigned cpu, const std::vector<std::uint64_t>& cookies,
-                         Space& space);
-    [[nodiscard]] std::vector<steer::Service> services(int process, Space& space,
-                                                       const std::vector<steer::Listener>& listeners);
+                                                           const std::set<Port>& ports) const;
+    static steer::Service deal_out(const Group& group, Space& space);
+    [[nodiscard]] std::vector<steer::Service> choose(int process, Space& space, std::size_t listeners);
     [[nodiscard]] bool spread_workers(const Space& space);
     [[nodiscard]] std::optional<planner::ListenerPlan> plan_of(std::string_view policy) const;
 
@@ -173,7 +179,7 @@ class Steering {
     std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer
     std::set<int> takers_;                     ///< processes that took connections
     std::map<int, Reader> readers_;            ///< by pid
-    std::map<std::string, Kept> records_;      ///< by policy
+    std::map<std::string, Record> records_;    ///< by policy
     std::unordered_map<TaskId, Mover> movers_; ///< those of which packets were seen
     std::unordered_set<TaskId> news_;
 };

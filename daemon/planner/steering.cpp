@@ -14,19 +14,20 @@
 namespace affinityd::planner {
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 12> texts{
-        "the only listener of its address",
-        "several tasks take connections from it",
-        "no task was seen to take connections from it yet",
-        "its worker has no place yet",
-        "its worker has no lane where packets arrive",
-        "the queues of its worker's NIC are placed by another policy",
-        "its worker was released by hand",
-        "its program chooses by a BPF program of its own",
-        "it is bound to an interface",
-        "it is a socket of UDP",
+    static constexpr std::array<std::string_view, 13> texts{
+        "no other one shares the address; SO_REUSEPORT gives each worker its own",
+        "tasks of several lanes take connections from the same one",
+        "no task has taken a connection yet",
+        "the worker has no place yet",
+        "the worker has no lane where packets arrive",
+        "another policy has placed the queues of the worker's NIC",
+        "the worker was released by hand",
+        "the server chooses by a BPF program of its own",
+        "bound to an interface",
+        "UDP is steered only where the policy says steer: accept",
+        "UDP, and this kernel does not tell which task reads it (Linux 6.3 does)",
         "the map of listeners is full",
-        "the kernel does not take it in"};
+        "the kernel does not put it into the map (MPTCP, SMC, or in a map of the server's own)"};
     return texts[static_cast<std::size_t>(why)];
 }
 
@@ -70,6 +71,19 @@ using Kind = DistributionId::Kind;
 
 bool is_lane(const DistributionId& id) { return id.kind == Kind::lanes || id.kind == Kind::all_lanes; }
 
+using Seats = std::vector<const Assignments::Seat*>;
+
+/// Where a task sits on lanes of the policy.
+Seats lane_seats(const ResolvedPolicy& resolved, const Assignments& assignments, const TaskId& task) {
+    Seats seats;
+    const auto [begin, end] = assignments.seats().equal_range(task);
+    for (auto at = begin; at != end; ++at)
+        if (const auto& id = assignments.distribution(at->second.table);
+            id.policy == resolved.policy->name && is_lane(id))
+            seats.push_back(&at->second);
+    return seats;
+}
+
 /// Where packets for a lane arrive, by its first CPU.
 std::optional<unsigned> arrival_of(const ResolvedPolicy& resolved, unsigned lane) {
     for (const auto& nic : resolved.nics)
@@ -81,14 +95,11 @@ std::optional<unsigned> arrival_of(const ResolvedPolicy& resolved, unsigned lane
 
 std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,
                                     const TaskId& task) {
-    const auto [begin, end] = assignments.seats().equal_range(task);
-    for (auto seat = begin; seat != end; ++seat) {
-        const auto& distribution = assignments.distribution(seat->second.table);
-        if (distribution.policy != resolved.policy->name || !is_lane(distribution)) continue;
+    for (const auto* seat : lane_seats(resolved, assignments, task)) {
+        const auto& distribution = assignments.distribution(seat->table);
         const auto* nic = resolved.lanes(distribution.among); // of one interface
         if (distribution.kind == Kind::lanes && nic == nullptr) continue;
-        const auto lane = seat->second.now;
-        const auto cpu = nic == nullptr ? arrival_of(resolved, lane) : nic->arrival_cpu(lane);
+        const auto cpu = nic == nullptr ? arrival_of(resolved, seat->now) : nic->arrival_cpu(seat->now);
         if (cpu) return cpu;
     }
     return std::nullopt;
@@ -103,35 +114,32 @@ NotSteered why_no_arrival(const ResolvedPolicy& resolved) {
 
 namespace {
 
-/// The workers of each lane, by the CPU where its packets arrive; of one distribution.
+/// A lane of one distribution, and its workers, with the slot where each sits.
 struct Crowd {
-    std::vector<TaskId> workers;
     Slot lane;
+    std::vector<std::pair<TaskId, unsigned>> workers{};
 };
-using Crowds = std::map<unsigned, Crowd>;
+using Crowds = std::map<unsigned, Crowd>; ///< by the CPU where packets arrive
 
 /// Lanes that share an arrival CPU are one.
 Crowds lanes_of(const ResolvedPolicy& resolved, const std::vector<Slot>& slots) {
     Crowds crowds;
     for (const auto& slot : slots)
-        if (const auto cpu = arrival_of(resolved, slot.cpus.first()))
-            crowds.try_emplace(*cpu, Crowd{{}, slot});
+        if (const auto cpu = arrival_of(resolved, slot.cpus.first())) crowds.try_emplace(*cpu, Crowd{slot});
     return crowds;
 }
 
-void spread(const Assignments& assignments, unsigned table, Crowds& crowds, std::vector<WorkerMove>& moves) {
+void spread(unsigned table, Crowds& crowds, std::vector<WorkerMove>& moves) {
     for (auto& [cpu, empty] : crowds) {
         if (!empty.workers.empty()) continue;
         const auto most = std::ranges::max_element(
             crowds, {}, [](const auto& crowd) { return crowd.second.workers.size(); });
         auto& giver = most->second.workers;
         if (giver.size() < 2) return;
-        const auto worker = giver.back();
+        const auto [worker, from] = giver.back();
         giver.pop_back();
-        empty.workers.push_back(worker);
-        const auto [begin, end] = assignments.seats().equal_range(worker);
-        for (auto seat = begin; seat != end; ++seat)
-            if (seat->second.table == table) moves.push_back({worker, table, seat->second.now, empty.lane});
+        empty.workers.emplace_back(worker, empty.lane.cpus.first());
+        moves.push_back({worker, table, from, empty.lane});
     }
 }
 
@@ -140,24 +148,18 @@ void spread(const Assignments& assignments, unsigned table, Crowds& crowds, std:
 std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Placements& placements,
                                        const Assignments& assignments, std::span<const TaskId> workers) {
     std::map<unsigned, Crowds> tables;
-    for (const auto& worker : workers) {
-        const auto [begin, end] = assignments.seats().equal_range(worker);
-        for (auto seat = begin; seat != end; ++seat) {
-            const unsigned table = seat->second.table;
-            const auto& distribution = assignments.distribution(table);
-            const auto* slots = is_lane(distribution) && distribution.policy == resolved.policy->name
-                                    ? slots_of(placements, distribution)
-                                    : nullptr;
-            if (slots == nullptr || !seat->second.cpuset.empty()) continue;
-            auto& crowds = tables.try_emplace(table, lanes_of(resolved, *slots)).first->second;
-            const auto arrival = arrival_of(resolved, seat->second.now);
+    for (const auto& worker : workers)
+        for (const auto* seat : lane_seats(resolved, assignments, worker)) {
+            const auto* slots = slots_of(placements, assignments.distribution(seat->table));
+            if (slots == nullptr || !seat->cpuset.empty()) continue;
+            auto& crowds = tables.try_emplace(seat->table, lanes_of(resolved, *slots)).first->second;
+            const auto arrival = arrival_of(resolved, seat->now);
             if (const auto lane = arrival ? crowds.find(*arrival) : crowds.end(); lane != crowds.end())
-                lane->second.workers.push_back(worker);
+                lane->second.workers.emplace_back(worker, seat->now);
         }
-    }
     std::vector<WorkerMove> moves;
     for (auto& [table, crowds] : tables)
-        spread(assignments, table, crowds, moves);
+        spread(table, crowds, moves);
     return moves;
 }
 
@@ -177,16 +179,14 @@ struct OnLane {
 /// `table`: the slot in this distribution, whatever it distributes; no value: the one on a lane.
 OnLane find_lane(const ResolvedPolicy& resolved, const Placements& placements, const Assignments& assignments,
                  const TaskId& task, std::optional<unsigned> table) {
+    auto seats = table ? Seats{} : lane_seats(resolved, assignments, task);
     const auto [begin, end] = assignments.seats().equal_range(task);
-    for (auto at = begin; at != end; ++at) {
-        const auto& distribution = assignments.distribution(at->second.table);
-        if (distribution.policy != resolved.policy->name) continue;
-        if (table ? at->second.table != *table : !is_lane(distribution)) continue;
-        const auto* slots = slots_of(placements, distribution);
-        if (slots == nullptr) continue;
-        const auto& cpuset = at->second.cpuset;
-        return {&at->second, cpuset.empty() ? *slots : cut_slots(*slots, cpuset)};
-    }
+    for (auto at = begin; table && at != end; ++at)
+        if (at->second.table == *table && assignments.distribution(*table).policy == resolved.policy->name)
+            seats.push_back(&at->second);
+    for (const auto* seat : seats)
+        if (const auto* slots = slots_of(placements, assignments.distribution(seat->table)))
+            return {seat, seat->cpuset.empty() ? *slots : cut_slots(*slots, seat->cpuset)};
     return {};
 }
 

@@ -27,7 +27,8 @@ enum class NotSteered : std::uint8_t {
     released,     ///< its worker was let go by hand
     own_program,  ///< its program chooses by a reuseport program of its own
     bound_device, ///< it is bound to an interface
-    datagrams,    ///< it is a socket of UDP
+    datagrams,    ///< it is a socket of UDP, and the policy does not ask for it by `steer: accept`
+    no_event,     ///< it is a socket of UDP, and the kernel does not tell who reads from it
     too_many,     ///< there is no room for more
     refused       ///< the kernel does not take it in, or does not let the daemon steer
 };

@@ -441,14 +441,20 @@ json to_json(const ProcessExplanation& process) {
     if (process.kept_off) value["kept_off"] = planner::to_string(*process.kept_off, "");
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     for (const auto& listener : process.accepting.listeners)
-        value["listeners"].push_back(
-            {{"port", listener.port}, {"thread", listener.thread}, {"cpu", listener.cpu}});
+        value["listeners"].push_back({{"port", listener.port},
+                                      {"protocol", listener.is_datagram ? "udp" : "tcp"},
+                                      {"thread", listener.thread},
+                                      {"cpu", listener.cpu}});
     if (!process.accepting.left.empty()) value["not_steered"] = to_json(process.accepting.left);
-    if (const auto& handed = process.accepting.handed)
-        value["handed"] = {{"to_lane", handed->to_lane},
-                           {"to_next", handed->to_next},
-                           {"to_kernel", handed->to_kernel},
-                           {"full", handed->full}};
+    const auto add_handed = [&](const char* key, const auto& handed) {
+        if (handed)
+            value[key] = {{"to_lane", handed->to_lane},
+                          {"to_next", handed->to_next},
+                          {"to_kernel", handed->to_kernel},
+                          {"full", handed->full}};
+    };
+    add_handed("handed", process.accepting.handed);
+    add_handed("handed_datagrams", process.accepting.datagrams);
     if (!process.accepting.pinned.empty()) value["pinned"] = process.accepting.pinned;
     if (!process.receiving.tasks.empty()) value["at_arrivals"] = to_json(process.receiving.tasks);
     if (process.receiving.local) value["local"] = to_json(*process.receiving.local);

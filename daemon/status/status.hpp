@@ -252,13 +252,15 @@ struct ProcessExplanation {
             std::uint16_t port = 0;
             int thread = 0; ///< its worker
             unsigned cpu = 0;
+            bool is_datagram = false; ///< a socket of UDP
         };
         std::vector<Listener> listeners{};
         NotSteered left{}; ///< of its policy; none if it has some
         struct Handed {
             std::uint64_t to_lane = 0, to_next = 0, to_kernel = 0, full = 0;
         };
-        std::optional<Handed> handed{}; ///< connections of its network namespace; full: queues passed over
+        std::optional<Handed> handed{};    ///< connections of its network namespace; full: queues passed over
+        std::optional<Handed> datagrams{}; ///< the same of datagrams
         std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
     /// Its connections, as far as known.

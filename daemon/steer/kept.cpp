@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "steer/kept.hpp"
+#include "steer/reads.hpp"
 
 #include <cstdlib>
 
@@ -34,6 +34,11 @@ void Kept::store(const std::string& name, int fd) {
 
 void Kept::remove(const std::string& name) {
     if (fds_.erase("steer-" + name) > 0) ::sd_notify(0, ("FDSTOREREMOVE=1\nFDNAME=steer-" + name).c_str());
+}
+
+void Kept::remove_all() {
+    while (!fds_.empty())
+        remove(fds_.begin()->first.substr(sizeof "steer-" - 1));
 }
 
 } // namespace affinityd::steer

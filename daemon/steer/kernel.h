@@ -54,15 +54,7 @@ struct sock {
     struct sock_reuseport *sk_reuseport_cb;
 } CORE;
 
-struct inet_sock {
-    struct sock sk;
-} CORE;
-struct inet_connection_sock {
-    struct inet_sock icsk_inet;
-} CORE;
-struct tcp_sock {
-    struct inet_connection_sock inet_conn;
-} CORE;
+struct tcp_sock;
 
 struct file;
 struct socket {
@@ -78,41 +70,21 @@ struct bpf_iter_meta {
 struct bpf_iter__task_file {
     struct bpf_iter_meta *meta;
     struct task_struct *task;
-    __u32 fd;
     struct file *file;
 } CORE;
 struct bpf_iter__bpf_sk_storage_map {
     struct bpf_iter_meta *meta;
-    void *map;
     struct sock *sk;
-    void *value;
 } CORE;
 
 struct bpf_sock {
-    __u32 bound_dev_if;
-    __u32 family;
-    __u32 type;
-    __u32 protocol;
-    __u32 mark;
-    __u32 priority;
-    __u32 src_ip4;
-    __u32 src_ip6[4];
-    __u32 src_port;
-    __u16 dst_port;
-    __u32 dst_ip4;
-    __u32 dst_ip6[4];
     __u32 state;
-};
+} CORE;
 struct bpf_sk_lookup {
-    __u64 cookie;
     __u32 family;
     __u32 protocol;
-    __u32 remote_ip4;
-    __u32 remote_ip6[4];
     __u16 remote_port;
-    __u16 : 16;
     __u32 local_ip4;
     __u32 local_ip6[4];
     __u32 local_port;
-    __u32 ingress_ifindex;
-};
+} CORE;

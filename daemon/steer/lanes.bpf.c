@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* A new connection goes to a listener of the lane where its first packet arrives. The kernel lets only programs under the GPL look at
- * sockets; so this one may be used under either license. One is loaded for each network namespace. */
+/* A new connection goes to a listener of the lane where its first packet arrives, and so does each datagram to a socket without a peer. The
+ * kernel lets only programs under the GPL look at sockets; so this one may be used under either license. One is loaded for each network
+ * namespace. */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -12,6 +13,8 @@
 #include "listeners.bpf.h"
 
 const volatile unsigned int space = 0; /* inode of the network namespace */
+volatile unsigned int serves_datagrams; /* 0: no datagram is looked at */
+volatile unsigned int marks_datagrams;  /* for of_files */
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -38,26 +41,27 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, steer_notes);
+    __uint(max_entries, 2 * steer_notes);
     __type(key, __u32);
     __type(value, __u64);
 } notes SEC(".maps");
 
-static __always_inline void note(__u32 which) {
-    __u64 *count = bpf_map_lookup_elem(&notes, &which);
+static __always_inline void note(const struct bpf_sk_lookup *ctx, __u32 which) {
+    const __u32 index = ctx->protocol == tcp ? which : which + steer_notes;
+    __u64 *count = bpf_map_lookup_elem(&notes, &index);
     if (count) ++*count;
 }
 
 static __always_inline int assign(struct bpf_sk_lookup *ctx, const struct steer_slot *key) {
     struct bpf_sock *sk = bpf_map_lookup_elem(&slots, key);
-    struct tcp_sock *as_tcp;
+    struct sock *as_tcp;
     long code = -1;
 
     if (!sk) return 0;
-    as_tcp = bpf_skc_to_tcp_sock(sk);
-    if (as_tcp && as_tcp->inet_conn.icsk_inet.sk.sk_ack_backlog >= as_tcp->inet_conn.icsk_inet.sk.sk_max_ack_backlog)
-        note(steer_full);
-    else if (sk->state == listens)
+    as_tcp = (struct sock *)bpf_skc_to_tcp_sock(sk); /* a struct tcp_sock begins with it */
+    if (as_tcp && as_tcp->sk_ack_backlog >= as_tcp->sk_max_ack_backlog)
+        note(ctx, steer_full);
+    else if (sk->state == (ctx->protocol == tcp ? listens : has_no_peer))
         code = bpf_sk_assign(ctx, sk, BPF_SK_LOOKUP_F_NO_REUSEPORT);
     bpf_sk_release(sk);
     return code == 0;
@@ -65,12 +69,14 @@ static __always_inline int assign(struct bpf_sk_lookup *ctx, const struct steer_
 
 /* As the kernel's own search does, an exact address comes first, and IPv4's own before that of IPv6. */
 static __always_inline struct steer_service *service_of(struct bpf_sk_lookup *ctx) {
-    struct steer_address key = {.space = space, .port = ctx->local_port, .family = ctx->family};
-    const struct steer_address any = key;
+    struct steer_address key = {.space = space, .port = ctx->local_port, .protocol = ctx->protocol}, any;
     struct steer_service *service;
+    __u32 ip4 = ctx->local_ip4;
 
+    barrier_var(ip4); /* the verifier takes no choice between two members of the context */
     if (ctx->family == inet) {
-        key.address[0] = ctx->local_ip4;
+        key.address[2] = mapped;
+        key.address[3] = ip4;
     } else {
         key.address[0] = ctx->local_ip6[0];
         key.address[1] = ctx->local_ip6[1];
@@ -79,12 +85,14 @@ static __always_inline struct steer_service *service_of(struct bpf_sk_lookup *ct
     }
     service = bpf_map_lookup_elem(&services, &key);
     if (service) return service;
+    any = any_of(&key);
     service = bpf_map_lookup_elem(&services, &any);
     if (!service || bpf_map_lookup_elem(&strangers, &key)) return 0;
     return service->is_dual && bpf_map_lookup_elem(&strangers, &any) ? 0 : service;
 }
 
-/* For each SYN, and the last ACK with SYN cookies. The choice depends on the flow and its CPU only, so that both find the same listener. */
+/* For each SYN, the last ACK with SYN cookies, and each datagram that finds no socket with a peer. The choice depends on the flow and its CPU
+ * only, so that all of a flow find the same socket. */
 SEC("sk_lookup")
 int steer(struct bpf_sk_lookup *ctx) {
     struct steer_lane_key where = {.cpu = bpf_get_smp_processor_id()};
@@ -93,7 +101,7 @@ int steer(struct bpf_sk_lookup *ctx) {
     struct steer_lane *lane;
     __u32 flow;
 
-    if (ctx->protocol != tcp) return SK_PASS;
+    if (ctx->protocol != tcp && !serves_datagrams) return SK_PASS;
     service = service_of(ctx);
     if (!service || service->slots == 0) return SK_PASS;
     flow = (__u32)ctx->remote_port * 2654435761u; /* clients differ in it, connections of one client too */
@@ -101,7 +109,7 @@ int steer(struct bpf_sk_lookup *ctx) {
     where.service = slot.service = service->id;
     lane = bpf_map_lookup_elem(&lanes, &where);
     if (!lane || lane->count == 0 || flow % steer_whole < service->pass_on) {
-        note(steer_to_kernel);
+        note(ctx, steer_to_kernel);
         return SK_PASS;
     }
     if ((flow >> 8) % steer_whole < lane->pass_on)
@@ -110,25 +118,26 @@ int steer(struct bpf_sk_lookup *ctx) {
         slot.slot = lane->first + (flow >> 4) % lane->count;
     for (int i = 0; i < 4; ++i) {
         if (assign(ctx, &slot)) {
-            note(i == 0 ? steer_to_lane : steer_to_next);
+            note(ctx, i == 0 ? steer_to_lane : steer_to_next);
             return SK_PASS;
         }
         slot.slot = slot.slot + 1 >= service->slots ? 0 : slot.slot + 1;
     }
-    note(steer_to_kernel);
+    note(ctx, steer_to_kernel);
     return SK_PASS;
 }
 
 static __always_inline int is_ours(struct sock *sk) {
     const unsigned short family = sk->__sk_common.skc_family;
+    const unsigned char state = sk->__sk_common.skc_state;
+    const int takes = sk->sk_protocol == tcp ? state == listens : sk->sk_protocol == udp && state == has_no_peer && sk->sk_reuseport_cb;
 
-    return sk->__sk_common.skc_state == listens && sk->sk_protocol == tcp && (family == inet || family == inet6) &&
-           sk->__sk_common.skc_net.net->ns.inum == space;
+    return takes && (family == inet || family == inet6) && sk->__sk_common.skc_net.net->ns.inum == space;
 }
 
-static __always_inline void put(struct sock *sk, __u64 cookie) {
+static __always_inline void put(struct sock *sk, struct steer_found *is) {
+    const __u64 cookie = is->cookie;
     struct steer_places *place = bpf_map_lookup_elem(&places, &cookie);
-    int result = 0;
 
     if (!place) return;
     for (__u32 i = 0; i < steer_most_places; ++i) {
@@ -138,18 +147,27 @@ static __always_inline void put(struct sock *sk, __u64 cookie) {
         if (i >= place->count) break;
         key = place->at[i];
         code = bpf_map_update_elem(&slots, &key, sk, BPF_ANY);
-        if (code) result = code;
+        if (code) is->refused = code;
     }
-    place->result = result;
 }
 
-/* The descriptors of one process, under RCU: no lock of a socket is taken. For listeners that were there before the event was watched, and
- * where the kernel refuses the other iterator. */
+/* Tells of it, and puts it where it is wanted. False: it is none that matters. */
+static __always_inline int tell(struct seq_file *seq, struct sock *sk) {
+    struct steer_found is = {};
+
+    if (!sk || !is_ours(sk)) return 0;
+    describe(sk, &is);
+    put(sk, &is);
+    bpf_seq_write(seq, &is, sizeof(is));
+    return 1;
+}
+
+/* Marks what a process has open, under RCU: no lock of a socket is taken. For listeners that were there before the event was watched, for
+ * sockets of UDP, which have none, and where the kernel refuses the other iterator. */
 SEC("iter/task_file")
 int of_files(struct bpf_iter__task_file *ctx) {
     struct task_struct *task = ctx->task;
     struct file *file = ctx->file;
-    struct steer_found is = {};
     struct socket *socket;
     struct sock *sk;
 
@@ -157,29 +175,14 @@ int of_files(struct bpf_iter__task_file *ctx) {
     socket = bpf_sock_from_file(file);
     if (!socket) return 0;
     sk = socket->sk;
-    if (!sk) return 0;
-    if (sk->sk_protocol == udp && sk->sk_reuseport_cb) {
-        is.is_datagram = 1;
-        bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
-    }
-    if (!is_ours(sk)) return 0;
-    describe(sk, &is);
-    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
-    mark(sk);
-    put(sk, is.cookie);
+    if (tell(ctx->meta->seq, sk) && (sk->sk_protocol == tcp || marks_datagrams)) mark(sk);
     return 0;
 }
 
 /* Listeners that were marked, without a walk of descriptors; puts them where they are wanted. */
 SEC("iter/bpf_sk_storage_map")
 int of_marked(struct bpf_iter__bpf_sk_storage_map *ctx) {
-    struct steer_found is = {};
-    struct sock *sk = ctx->sk;
-
-    if (!sk || !is_ours(sk)) return 0;
-    describe(sk, &is);
-    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
-    put(sk, is.cookie);
+    tell(ctx->meta->seq, ctx->sk);
     return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <set>
 #include <span>
 #include <tuple>
@@ -17,7 +16,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 namespace affinityd::steer {
@@ -30,33 +29,24 @@ steer_address address_of(std::uint64_t space, const Address& at) {
     steer_address key{};
     key.space = static_cast<unsigned>(space);
     key.port = at.port;
-    const bool is_ipv4 = at.local.is_ipv4();
-    key.family = is_ipv4 ? AF_INET : AF_INET6;
-    if (is_ipv4)
-        std::memcpy(key.address, &at.local.bytes[12], 4);
-    else
-        std::memcpy(key.address, at.local.bytes.data(), 16);
+    key.protocol = at.protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
+    std::memcpy(key.address, at.local.bytes.data(), sizeof key.address);
     return key;
 }
 
 Address address_of(const steer_address& key) {
-    Address at{{}, key.port};
-    if (key.family == AF_INET) {
-        std::array<std::uint8_t, 4> bytes{};
-        std::memcpy(bytes.data(), key.address, 4);
-        at.local = inventory::IpAddress::from_ipv4(bytes);
-    } else {
-        std::memcpy(at.local.bytes.data(), key.address, 16);
-    }
+    Address at{{}, key.port, key.protocol == IPPROTO_TCP ? Protocol::tcp : Protocol::udp};
+    std::memcpy(at.local.bytes.data(), key.address, sizeof key.address);
     return at;
 }
 
 Listener listener_of(const steer_found& found) {
-    return {.cookie = found.cookie,
-            .at = address_of(found.at),
-            .is_dual = found.is_dual != 0,
+    const auto at = address_of(found.at);
+    return {.at = at,
+            .is_dual = found.is_dual != 0 && !at.local.is_ipv4(),
             .has_program = found.has_program != 0,
-            .has_device = found.device != 0};
+            .has_device = found.device != 0,
+            .is_refused = found.refused != 0};
 }
 
 /// Removes all entries.
@@ -65,6 +55,12 @@ void clear_table(const bpf_map* map) {
     const int fd = bpf_map__fd(map);
     for (Key key{}; bpf_map_get_next_key(fd, nullptr, &key) == 0;)
         if (bpf_map_delete_elem(fd, &key) != 0) return;
+}
+
+/// False: there is no room.
+template <class Key, class Value>
+bool put(int map, const Key& key, const Value& value) {
+    return bpf_map_update_elem(map, &key, &value, BPF_ANY) == 0;
 }
 
 unsigned share_of(double share) {
@@ -80,18 +76,18 @@ struct Lanes::Program {
     Kept* kept = nullptr;
     std::uint64_t space = 0;
     unsigned next_id = static_cast<unsigned>(::getpid()) << 16U; ///< of a service: none is used twice
-    std::vector<int> processes;                                  ///< whose listeners matter
-    bool has_marked = true; ///< the kernel lists sockets by their storage
+    bool lists_marked = true; ///< the kernel lists sockets by their storage
 
     [[nodiscard]] std::string name(const char* what) const { return fmt::format("{}-{}", space, what); }
 
     /// 0 or an errno value. `file`: the namespace.
-    int begin(int file, bool adopts, bool has_storage_iterator) {
-        has_marked = has_storage_iterator;
+    int begin(int file, bool adopts, bool can_list) {
+        lists_marked = can_list;
         skeleton.reset(steer_lanes__open());
         if (skeleton == nullptr) return errno;
-        bpf_program__set_autoload(skeleton->progs.of_marked, has_marked);
+        bpf_program__set_autoload(skeleton->progs.of_marked, can_list);
         skeleton->rodata->space = static_cast<unsigned>(space);
+        skeleton->bss->serves_datagrams = adopts ? 1 : 0; // until set() knows
         for (const auto* shared : {"marked", "origins", "services", "strangers"})
             bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, shared), reads->table(shared));
         if (adopts)
@@ -133,51 +129,37 @@ struct Lanes::Program {
             remove("services", at);
     }
 
-    /// Reads what an iterator finds.
-    std::vector<steer_found> iterate(const bpf_program* program, bpf_iter_link_info info) const {
-        std::vector<steer_found> found(steer_most_listeners);
+    /// Runs an iterator to its end, and adds what it found, by cookie.
+    Result<void> iterate(const bpf_program* program, bpf_iter_link_info info, Listeners& into) const {
         LIBBPF_OPTS(bpf_iter_attach_opts, options);
         options.link_info = &info;
         options.link_info_len = sizeof info;
-        auto* iterator = bpf_program__attach_iter(program, &options);
-        if (iterator == nullptr) return {};
+        const std::unique_ptr<bpf_link, decltype(&bpf_link__destroy)> iterator(
+            bpf_program__attach_iter(program, &options), bpf_link__destroy);
+        const auto refused = [] { return fail("the kernel does not list sockets", {}, errno); };
+        if (iterator == nullptr) return refused();
+        const host::Fd fd(bpf_iter_create(bpf_link__fd(iterator.get())));
+        std::vector<steer_found> found(steer_most_listeners);
+        const auto room = std::as_writable_bytes(std::span(found));
         std::size_t have = 0;
-        if (const host::Fd fd(bpf_iter_create(bpf_link__fd(iterator))); fd) {
-            const auto room = std::as_writable_bytes(std::span(found));
-            while (have < room.size()) {
-                const auto got = ::read(fd.get(), room.data() + have, room.size() - have);
-                if (got < 0 && errno == EINTR) continue;
-                if (got <= 0) break;
-                have += static_cast<std::size_t>(got);
-            }
+        while (have < room.size()) {
+            const auto got = ::read(fd.get(), room.data() + have, room.size() - have);
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) return refused();
+            if (got == 0) break;
+            have += static_cast<std::size_t>(got);
         }
-        bpf_link__destroy(iterator);
         found.resize(have / sizeof(steer_found));
-        return found;
+        for (const auto& one : found)
+            into.insert_or_assign(one.cookie, listener_of(one));
+        return {};
     }
 
-    /// Also puts listeners where they are wanted.
-    std::vector<steer_found> marked() const {
-        if (!has_marked) {
-            std::vector<steer_found> found;
-            for (const int process : processes)
-                std::ranges::copy(files(process), std::back_inserter(found));
-            return found;
-        }
-        bpf_iter_link_info info{};
-        info.map.map_fd = static_cast<unsigned>(reads->table("marked"));
-        return iterate(skeleton->progs.of_marked, info);
-    }
-
-    std::vector<steer_found> files(int process) const {
+    Result<void> go_through(int process, bool marks_datagrams, Listeners& into) const {
+        skeleton->bss->marks_datagrams = marks_datagrams ? 1 : 0;
         bpf_iter_link_info info{};
         info.task.pid = static_cast<unsigned>(process);
-        return iterate(skeleton->progs.of_files, info);
-    }
-
-    template <class Key, class Value>
-    bool put(int map, const Key& key, const Value& value) const {
-        return bpf_map_update_elem(map, &key, &value, BPF_ANY) == 0;
+        return iterate(skeleton->progs.of_files, info, into);
     }
 };
 
@@ -201,61 +183,59 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     return Lanes(std::move(program));
 }
 
-std::size_t Lanes::mark(int process) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        program_->files(process), [](const auto& found) { return found.is_datagram != 0; }));
-}
-
-std::vector<Listener> Lanes::listeners(std::vector<int> processes) {
-    program_->processes = std::move(processes);
-    std::vector<Listener> found;
-    for (const auto& one : program_->marked())
-        if (one.is_datagram == 0) found.push_back(listener_of(one));
-    std::ranges::sort(found, {}, &Listener::cookie);
-    const auto same = std::ranges::unique(found, {}, &Listener::cookie);
-    found.erase(same.begin(), same.end());
+Result<Listeners> Lanes::mark(int process, bool datagrams) {
+    Listeners found;
+    if (const auto done = program_->go_through(process, datagrams, found); !done)
+        return std::unexpected(done.error());
+    std::erase_if(found, [](const auto& one) { return one.second.at.protocol == Protocol::tcp; });
     return found;
 }
 
-std::map<std::uint64_t, int> Lanes::set(const std::vector<Service>& services) {
+Result<Listeners> Lanes::put_listeners(const std::vector<int>& processes) {
+    Listeners found;
+    if (!program_->lists_marked) {
+        for (const int process : processes)
+            std::ignore = program_->go_through(process, false, found); // it may have ended
+        return found;
+    }
+    bpf_iter_link_info info{};
+    info.map.map_fd = static_cast<unsigned>(program_->reads->table("marked"));
+    const auto done = program_->iterate(program_->skeleton->progs.of_marked, info, found);
+    return done ? Result<Listeners>(std::move(found)) : std::unexpected(done.error());
+}
+
+bool Lanes::set(const std::vector<Service>& services) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
     own.clear_services(); // the kernel chooses meanwhile
     clear_table<steer_lane_key>(maps.lanes);
     clear_table<steer_slot>(maps.slots);
     clear_table<std::uint64_t>(maps.places);
+    bool has_room = true, serves_datagrams = false;
     std::map<std::uint64_t, steer_places> places;
     const unsigned first_id = own.next_id;
     for (const auto& service : services) {
         const unsigned id = own.next_id++;
+        serves_datagrams |= service.at.protocol == Protocol::udp;
         for (unsigned i = 0; i < service.slots.size(); ++i) {
             auto& its = places[service.slots[i]];
             if (its.count < steer_most_places) its.at[its.count++] = {id, i};
         }
         for (const auto& [cpu, lane] : service.lanes)
-            own.put(bpf_map__fd(maps.lanes), steer_lane_key{id, cpu},
-                    steer_lane{lane.first, lane.count, share_of(lane.pass_on)});
+            has_room &= put(bpf_map__fd(maps.lanes), steer_lane_key{id, cpu},
+                            steer_lane{lane.first, lane.count, share_of(lane.pass_on)});
     }
-    for (auto& [cookie, its] : places) {
-        its.result = -ENOENT;
-        own.put(bpf_map__fd(maps.places), cookie, its);
-    }
-    std::ignore = own.marked();
-    std::map<std::uint64_t, int> refused;
-    for (const auto& [cookie, its] : places) {
-        steer_places now{};
-        if (bpf_map_lookup_elem(bpf_map__fd(maps.places), &cookie, &now) != 0 || now.result != 0)
-            refused[cookie] = -now.result;
-    }
-    for (unsigned i = 0; i < services.size(); ++i) {
+    for (const auto& [cookie, its] : places)
+        has_room &= put(bpf_map__fd(maps.places), cookie, its);
+    own.skeleton->bss->serves_datagrams = serves_datagrams ? 1 : 0;
+    for (unsigned i = 0; i < services.size() && has_room; ++i) {
         const auto& service = services[i];
         const steer_service value{first_id + i, static_cast<unsigned>(service.slots.size()),
                                   share_of(service.pass_on), service.is_dual ? 1U : 0U};
-        if (!own.put(own.reads->table("services"), address_of(own.space, service.at), value))
-            for (const auto cookie : service.slots)
-                refused[cookie] = ENOSPC;
+        has_room = put(own.reads->table("services"), address_of(own.space, service.at), value);
     }
-    return refused;
+    if (!has_room) own.clear_services();
+    return has_room;
 }
 
 bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
@@ -264,7 +244,7 @@ bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
     for (const auto& [at, opened] : noted)
         if (!others.contains(at) && opened < listed) own.remove("strangers", at);
     for (const auto& at : others) {
-        if (noted.contains(at) || own.put(own.reads->table("strangers"), address_of(own.space, at), listed))
+        if (noted.contains(at) || put(own.reads->table("strangers"), address_of(own.space, at), listed))
             continue;
         std::ignore = leave({}, ~0ULL);
         return false;
@@ -272,13 +252,15 @@ bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
     return true;
 }
 
-Handed Lanes::handed() const {
+Handed Lanes::handed(Protocol protocol) const {
     std::array<std::uint64_t, steer_notes> sums{};
     std::vector<std::uint64_t> of_cpus(static_cast<std::size_t>(std::max(1, libbpf_num_possible_cpus())));
-    for (std::uint32_t which = 0; which < steer_notes; ++which)
-        if (bpf_map_lookup_elem(bpf_map__fd(program_->skeleton->maps.notes), &which, of_cpus.data()) == 0)
+    for (std::uint32_t which = 0; which < steer_notes; ++which) {
+        const std::uint32_t index = which + (protocol == Protocol::tcp ? 0 : steer_notes);
+        if (bpf_map_lookup_elem(bpf_map__fd(program_->skeleton->maps.notes), &index, of_cpus.data()) == 0)
             for (const auto count : of_cpus)
                 sums.at(which) += count;
+    }
     return {sums[steer_to_lane], sums[steer_to_next], sums[steer_to_kernel], sums[steer_full]};
 }
 

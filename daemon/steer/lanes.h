@@ -9,16 +9,16 @@ enum {
     steer_most_slots = 16384,
     steer_most_lanes = 65536,    /* services times CPUs */
     steer_most_processes = 16384, /* whose listeners matter */
-    steer_most_places = 8,       /* slots of one listener */
+    steer_most_places = 2,       /* slots of one listener: of IPv6, and of IPv4 that it takes, too */
     steer_whole = 65536,         /* all connections, where a share of them is told */
 };
 
-/* An address and port where connections come in, of a network namespace. */
+/* An address and port where connections or datagrams come in, of a network namespace. */
 struct steer_address {
     unsigned int space;      /* its inode */
-    unsigned int address[4]; /* network order, IPv4 in the first; all 0: any */
+    unsigned int address[4]; /* network order, IPv4 mapped into IPv6 */
     unsigned short port;     /* host order */
-    unsigned short family;
+    unsigned short protocol; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 
 struct steer_service {
@@ -28,7 +28,7 @@ struct steer_service {
     unsigned int is_dual; /* IPv4 of a listener of IPv6: one of IPv4's own takes it from that one */
 };
 
-/* Where connections that arrive on one CPU go. */
+/* Where connections and datagrams that arrive on one CPU go. */
 struct steer_lane_key {
     unsigned int service, cpu;
 };
@@ -44,19 +44,18 @@ struct steer_slot {
 /* Where the listener with some cookie is to be put. */
 struct steer_places {
     unsigned int count;
-    int result; /* 0 or a negative errno, when an iterator has put it there */
     struct steer_slot at[steer_most_places];
 };
 
-/* A listener, as an iterator or the event finds it. */
+/* A listener, or a socket of UDP that shares its port, as servers open for each worker. */
 struct steer_found {
     unsigned long long cookie;
     struct steer_address at;
     unsigned int device;       /* SO_BINDTODEVICE; 0: none */
+    int refused;               /* a negative errno: the kernel did not put it where it is wanted */
     unsigned char is_dual;     /* IPv6 that takes IPv4, too */
     unsigned char has_program; /* its group chooses by a program of its own */
-    unsigned char is_datagram; /* a socket of UDP that shares its port, as servers open for each worker */
-    unsigned char unused;
+    unsigned char unused[6];
 };
 
 /* Storage at a listener, which the kernel copies to each of its connections. */
@@ -65,10 +64,11 @@ struct steer_origin {
     unsigned int is_read, unused;
 };
 
-/* A task that takes connections from a listener. */
+/* A task that takes connections from a listener, or reads a socket of UDP. */
 struct steer_taker {
     unsigned long long listener;
     unsigned int process, thread;
 };
 
+/* So many connections; after these, the same of datagrams. */
 enum { steer_to_lane, steer_to_next, steer_to_kernel, steer_full, steer_notes };

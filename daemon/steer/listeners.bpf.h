@@ -4,7 +4,8 @@
 
 #include "lanes.h"
 
-enum { inet = 2, inet6 = 10, tcp = 6, udp = 17, listens = 10 };
+enum { inet = 2, inet6 = 10, tcp = 6, udp = 17, listens = 10, has_no_peer = 7 };
+static const __u32 mapped = bpf_htonl(0xffff); /* third part of an address of IPv4 as one of IPv6 */
 
 /* Marks listeners whose ports matter. */
 struct {
@@ -39,6 +40,14 @@ struct {
     __type(value, __u64);
 } strangers SEC(".maps");
 
+/* Of IPv4 or IPv6, as the address is. */
+static __always_inline struct steer_address any_of(const struct steer_address *at) {
+    struct steer_address any = {.space = at->space, .port = at->port, .protocol = at->protocol};
+
+    if (at->address[0] == 0 && at->address[1] == 0 && at->address[2] == mapped) any.address[2] = mapped;
+    return any;
+}
+
 static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     struct sock_reuseport *group = sk->sk_reuseport_cb;
     struct steer_address *at = &is->at;
@@ -48,19 +57,17 @@ static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     is->has_program = group && group->prog;
     at->space = sk->__sk_common.skc_net.net->ns.inum;
     at->port = sk->__sk_common.skc_num;
-    at->family = sk->__sk_common.skc_family;
-    if (at->family == inet6) {
-        at->address[0] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[0];
-        at->address[1] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[1];
-        at->address[2] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[2];
-        at->address[3] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
-        is->is_dual = !BPF_CORE_READ_BITFIELD_PROBED(&sk->__sk_common, skc_ipv6only);
-        if (at->address[0] != 0 || at->address[1] != 0 || at->address[2] != bpf_htonl(0xffff)) return;
-        at->address[2] = at->address[3] = 0; /* a listener of IPv6 on an address of IPv4 is one of that */
-        at->family = inet;
-        is->is_dual = 0;
+    at->protocol = sk->sk_protocol;
+    if (sk->__sk_common.skc_family == inet) {
+        at->address[2] = mapped;
+        at->address[3] = sk->__sk_common.skc_rcv_saddr;
+        return;
     }
-    if (at->family == inet) at->address[0] = sk->__sk_common.skc_rcv_saddr;
+    at->address[0] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[0];
+    at->address[1] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[1];
+    at->address[2] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[2];
+    at->address[3] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[3];
+    is->is_dual = !BPF_CORE_READ_BITFIELD_PROBED(&sk->__sk_common, skc_ipv6only);
 }
 
 static __always_inline void mark(struct sock *sk) {

@@ -13,18 +13,19 @@ Result<std::map<int, std::string>> Reads::readers() const { return std::map<int,
 Result<void> Reads::take(locality::ReadCounts& /*seen*/) const { return {}; }
 std::vector<Taker> Reads::takers() const { return {}; }
 int Reads::event_fd() const { return -1; }
-Opened Reads::take_events() { return {}; }
-void Reads::follow(const std::set<int>& /*processes*/) const {}
+std::optional<bool> Reads::take_events() { return {}; }
+void Reads::mark_listeners_of(const std::set<int>& /*processes*/) const {}
+void Reads::note_readers(bool /*wanted*/) {}
 int Reads::table(const std::string& /*name*/) const { return -1; }
 
 Result<Lanes> Lanes::open(const host::Root&, int, std::uint64_t, const Reads&, Kept&) {
     return fail("this program is built without BPF");
 }
-std::size_t Lanes::mark(int /*process*/) { return 0; }
-std::vector<Listener> Lanes::listeners(std::vector<int> /*processes*/) { return {}; }
-std::map<std::uint64_t, int> Lanes::set(const std::vector<Service>& /*services*/) { return {}; }
+Result<Listeners> Lanes::mark(int, bool) { return Listeners(); }
+Result<Listeners> Lanes::put_listeners(const std::vector<int>&) { return Listeners(); }
+bool Lanes::set(const std::vector<Service>& /*services*/) { return true; }
 bool Lanes::leave(const std::set<Address>& /*others*/, std::uint64_t /*listed*/) { return true; }
-Handed Lanes::handed() const { return {}; }
+Handed Lanes::handed(Protocol /*protocol*/) const { return {}; }
 void Lanes::end() {}
 
 } // namespace affinityd::steer

@@ -13,7 +13,7 @@
 #include "listeners.bpf.h"
 #include "reads.h"
 
-/* Set before loading: CPUs that this machine may have. What is no CPU was set by somebody: everybody may, at his own sockets. */
+/* Set before loading: CPUs that this machine may have. Any other number was set by the owner of the socket, as every user may. */
 const volatile unsigned int possible_cpus = 0;
 
 /* Also set before: who takes connections from which listener is counted, too. */
@@ -53,29 +53,20 @@ struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, locality_most_readers);
     __type(key, __u32);
-    __type(value, struct locality_reader);
+    __type(value, char[locality_name_bytes]);
 } readers SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, locality_notes);
-    __type(key, __u32);
-    __type(value, __u64);
-} notes SEC(".maps");
+__u64 lost;       /* reads for which the table had no room */
+__u64 in_softirq; /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
 
 /* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it, others go to the table. */
 struct locality_place places[locality_quick_cpus * locality_quick_places];
 
-static __always_inline void note(__u32 which) {
-    __u64 *count = bpf_map_lookup_elem(&notes, &which);
-    if (count) __sync_fetch_and_add(count, 1);
-}
-
 static __always_inline void remember_name(__u32 process) {
-    struct locality_reader reader = {};
+    char name[locality_name_bytes] = {};
     if (bpf_map_lookup_elem(&readers, &process)) return;
-    bpf_get_current_comm(reader.name, sizeof(reader.name));
-    bpf_map_update_elem(&readers, &process, &reader, BPF_ANY);
+    bpf_get_current_comm(name, sizeof(name));
+    bpf_map_update_elem(&readers, &process, &name, BPF_ANY);
 }
 
 static __always_inline void fill(struct locality_key *key, struct sock *sk, __u32 protocol, int is_arrival_known) {
@@ -103,7 +94,7 @@ static __always_inline void count_in_table(const struct locality_key *key) {
         return;
     }
     remember_name(key->process);
-    if (bpf_map_update_elem(&pairs, key, &one, BPF_NOEXIST) != 0) note(locality_lost);
+    if (bpf_map_update_elem(&pairs, key, &one, BPF_NOEXIST) != 0) __sync_fetch_and_add(&lost, 1);
 }
 
 static __always_inline int is_equal(const struct locality_key *one, const struct locality_key *other) {
@@ -130,23 +121,14 @@ static __always_inline int count_in_place(const struct locality_key *key) {
     return 1;
 }
 
-static __always_inline void count_datagram(struct sock *sk, __u32 protocol) {
-    enum { connected = 1 };
-    struct locality_key key = {};
-
-    /* The kernel notes the CPU at sockets with a peer only; elsewhere it is what somebody has set. */
-    fill(&key, sk, protocol, sk->__sk_common.skc_state == connected);
-    count_in_table(&key);
-}
-
-/* The task that reads first from a connection is the one that took it. */
+/* The task that reads first from a connection is the one that took it; all that read a socket of UDP count. */
 static __always_inline void note_taker(struct sock *sk, const struct locality_key *key) {
     struct steer_origin *from = bpf_sk_storage_get(&origins, sk, 0, 0);
     struct steer_taker taker = {.process = key->process, .thread = key->thread};
     const __u64 one = 1;
     __u64 *count;
 
-    if (!from || from->is_read) return;
+    if (!from || (key->protocol == tcp && from->is_read)) return;
     from->is_read = 1;
     taker.listener = from->listener;
     count = bpf_map_lookup_elem(&takers, &taker);
@@ -164,22 +146,29 @@ int BPF_PROG(on_tcp_read, struct sock *sk) {
     /* A task that reads owns the socket; a softirq that takes data for the kernel only holds its spin lock, and "current" is whoever was
      * interrupted. */
     if (sk->sk_lock.owned == 0) {
-        note(locality_softirq);
+        __sync_fetch_and_add(&in_softirq, 1);
         return 0;
     }
-    fill(&key, sk, 6, 1);
+    fill(&key, sk, tcp, 1);
     if (counts_takers) note_taker(sk, &key);
     if (!count_in_place(&key)) count_in_table(&key);
     return 0;
 }
 
-/* Once for each recvmsg(2) or the like of any socket, TCP too, which costs; Linux 6.3 and later. */
+/* Once for each recvmsg(2) or the like of any socket, TCP too, which costs; Linux 6.3 and later. With takers, only for as long as it is not
+ * known who reads a socket of UDP. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_other_read, struct sock *sk, int length) {
-    enum { inet = 2, inet6 = 10, tcp = 6 };
     const unsigned short family = sk->__sk_common.skc_family;
+    struct locality_key key = {};
 
-    if (length >= 0 && (family == inet || family == inet6) && sk->sk_protocol != tcp) count_datagram(sk, sk->sk_protocol);
+    if (length < 0 || (family != inet && family != inet6) || sk->sk_protocol == tcp) return 0;
+    /* The kernel notes the CPU at sockets with a peer only; elsewhere it is what the owner has set. */
+    fill(&key, sk, sk->sk_protocol, sk->__sk_common.skc_state != has_no_peer);
+    if (counts_takers)
+        note_taker(sk, &key);
+    else
+        count_in_table(&key);
     return 0;
 }
 
@@ -200,7 +189,7 @@ static __always_inline void note_listener(struct sock *sk) {
     if (service && !service->is_dual) {
         matters = 1;
     } else {
-        struct steer_address any = {.space = is.at.space, .port = is.at.port, .family = is.at.family};
+        const struct steer_address any = any_of(&is.at);
 
         if (!service) service = bpf_map_lookup_elem(&services, &any);
         if (service && bpf_map_update_elem(&strangers, &is.at, &now, BPF_ANY) != 0) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -24,16 +25,18 @@ struct Reads::Program {
     std::unique_ptr<steer_reads, decltype(&steer_reads__destroy)> skeleton{nullptr, steer_reads__destroy};
     std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> events{nullptr, ring_buffer__free};
     bool has_others = false;
-    Opened opened;
+    std::optional<bool> opened{}; ///< see take_events()
 
-    /// 0 or an errno value. `follows`: the kernel lets a function be followed.
-    int begin(const Options& options, bool others, bool follows) {
+    /// 0 or an errno value. `others`: the kernel has an event for reads that are not TCP; `has_fentry`: it
+    /// lets a program stand at the beginning of a function.
+    int begin(const Options& options, bool others, bool has_fentry) {
         has_others = others;
         skeleton.reset(steer_reads__open());
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.on_other_read, others);
-        bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && follows);
-        bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !follows);
+        bpf_program__set_autoattach(skeleton->progs.on_other_read, options.with_others);
+        bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && has_fentry);
+        bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !has_fentry);
         auto* settings = skeleton->rodata;
         settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
         settings->counts_takers = options.with_takers ? 1 : 0;
@@ -47,8 +50,8 @@ struct Reads::Program {
         events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
-                auto& seen = static_cast<Program*>(self)->opened;
-                seen = {true, seen.paused || *static_cast<const std::uint32_t*>(event) != 0};
+                auto& opened = static_cast<Program*>(self)->opened;
+                opened = opened.value_or(false) || *static_cast<const std::uint32_t*>(event) != 0;
                 return 0;
             },
             this, nullptr));
@@ -64,21 +67,15 @@ struct Reads::Program {
         kept.remove("listen"); // that of the former daemon ends now, where the new one is in force
         if (link != nullptr) kept.store("listen", bpf_link__fd(link));
     }
-
-    [[nodiscard]] std::uint64_t note(std::uint32_t which) const {
-        std::uint64_t count = 0;
-        bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.notes), &which, &count);
-        return count;
-    }
 };
 
 Result<Reads> Reads::open(const host::Root& root, const Options& options) {
     if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
     auto program = std::make_shared<Program>();
-    int code = program->begin(options, options.with_others, true);
-    if (code != 0 && options.with_takers) code = program->begin(options, options.with_others, false);
-    // A kernel before 6.3 has TCP only.
-    if (code != 0 && options.with_others) code = program->begin(options, false, false);
+    int code = -1;
+    for (const bool others : {options.with_others || options.with_takers, false})
+        for (const bool has_fentry : {options.with_takers, false})
+            if (code != 0) code = program->begin(options, others, has_fentry);
     if (code != 0) return std::unexpected(refused_bpf(code, "the tracepoint tcp:tcp_rcv_space_adjust"));
     if (options.kept != nullptr) program->keep(*options.kept);
     return Reads(std::move(program));
@@ -88,19 +85,17 @@ bool Reads::has_other_protocols() const { return program_->has_others; }
 
 Result<std::map<int, std::string>> Reads::readers() const {
     std::map<int, std::string> found;
-    const auto done = read_table<std::uint32_t, locality_reader>(
-        bpf_map__fd(program_->skeleton->maps.readers),
-        [&](const std::uint32_t& process, const locality_reader& reader) {
-            found[static_cast<int>(process)] =
-                std::string(reader.name, ::strnlen(reader.name, sizeof(reader.name)));
+    using Name = std::array<char, locality_name_bytes>;
+    const auto done = read_table<std::uint32_t, Name>(
+        bpf_map__fd(program_->skeleton->maps.readers), [&](std::uint32_t process, const Name& name) {
+            found[static_cast<int>(process)] = std::string(name.data(), ::strnlen(name.data(), name.size()));
         });
-    if (!done) return std::unexpected(done.error());
-    return found;
+    return done ? Result<std::map<int, std::string>>(std::move(found)) : std::unexpected(done.error());
 }
 
 Result<void> Reads::take(locality::ReadCounts& seen) const {
-    seen.lost = program_->note(locality_lost);
-    seen.in_softirq = program_->note(locality_softirq);
+    seen.lost = program_->skeleton->bss->lost;
+    seen.in_softirq = program_->skeleton->bss->in_softirq;
     const auto add = [&](const locality_key& key, const std::uint64_t& reads) {
         seen.counts.push_back(
             {.pid = static_cast<int>(key.process),
@@ -128,12 +123,10 @@ Result<void> Reads::take(locality::ReadCounts& seen) const {
 
 std::vector<Taker> Reads::takers() const {
     std::vector<Taker> found;
-    std::ignore = read_table<
-        steer_taker, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.takers), [&](const steer_taker& key,
-                                                                                      const std::uint64_t&
-                                                                                          taken) {
+    const auto add = [&](const steer_taker& key, std::uint64_t taken) {
         found.push_back({key.listener, static_cast<int>(key.process), static_cast<int>(key.thread), taken});
-    });
+    };
+    std::ignore = read_table<steer_taker, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.takers), add);
     return found;
 }
 
@@ -141,12 +134,20 @@ int Reads::event_fd() const {
     return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events.get());
 }
 
-Opened Reads::take_events() {
+std::optional<bool> Reads::take_events() {
     if (program_->events != nullptr) ring_buffer__consume(program_->events.get());
     return std::exchange(program_->opened, {});
 }
 
-void Reads::follow(const std::set<int>& processes) const {
+void Reads::note_readers(bool wanted) {
+    auto*& link = program_->skeleton->links.on_other_read;
+    if (!wanted)
+        bpf_link__destroy(std::exchange(link, nullptr));
+    else if (link == nullptr)
+        link = bpf_program__attach(program_->skeleton->progs.on_other_read);
+}
+
+void Reads::mark_listeners_of(const std::set<int>& processes) const {
     const int map = bpf_map__fd(program_->skeleton->maps.followed);
     std::set<int> gone;
     std::ignore = read_table<std::uint32_t, std::uint64_t>(map, [&](std::uint32_t process, std::uint64_t) {

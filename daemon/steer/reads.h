@@ -5,7 +5,7 @@
 enum {
     locality_most_pairs = 65536,   /* keys of the table of counts */
     locality_most_readers = 16384, /* processes */
-    locality_name_bytes = 16,
+    locality_name_bytes = 16,      /* of the thread that read first */
     locality_quick_cpus = 512,     /* a power of two: CPUs with places of their own */
     locality_quick_places = 64,    /* of each, a power of two */
 };
@@ -25,15 +25,4 @@ struct locality_key {
 struct locality_place {
     struct locality_key key;
     unsigned long long reads; /* 0: the place is free */
-};
-
-struct locality_reader {
-    char name[locality_name_bytes]; /* of the thread that read first */
-};
-
-/* Places in the table of what was not counted. */
-enum {
-    locality_lost,    /* reads for which the table had no room */
-    locality_softirq, /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
-    locality_notes,
 };

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/fd.hpp"
 #include "host/root.hpp"
 #include "locality/locality.hpp"
-#include "steer/kept.hpp"
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,23 +17,37 @@
 
 namespace affinityd::steer {
 
-/// A thread that took connections from a listener, since the last time that this was asked.
+/// Descriptors that systemd keeps for the daemon while it is restarted, by name; it closes them when the unit
+/// stops. Without systemd nothing is kept. Source: sd_pid_notify_with_fds(3), FileDescriptorStoreMax= in
+/// systemd.service(5).
+class Kept {
+  public:
+    /// Takes what a former daemon has left, from the environment.
+    static Kept inherited();
+    /// A descriptor of that name; -1: there is none.
+    [[nodiscard]] int find(const std::string& name) const;
+    [[nodiscard]] bool is_empty() const { return fds_.empty(); }
+    /// Has systemd keep a duplicate.
+    void store(const std::string& name, int fd);
+    /// Closes it, and has systemd close it.
+    void remove(const std::string& name);
+    void remove_all();
+
+  private:
+    std::map<std::string, host::Fd> fds_;
+};
+
+/// A thread that took connections from a listener, or reads a socket of UDP.
 struct Taker {
     std::uint64_t listener = 0; ///< its cookie
     int process = 0, thread = 0;
     std::uint64_t taken = 0;
 };
 
-/// Listeners that began to listen.
-struct Opened {
-    bool any = false;
-    bool paused = false; ///< there was no room to note one: its port is left to the kernel until it is set
-};
-
-/// Counts each read of a socket in the kernel, by a BPF program at the tracepoint tcp:tcp_rcv_space_adjust
-/// and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all that is not TCP: that one
-/// is called for each read of TCP, too, and costs a busy server some percent. It counts from open() to its
-/// end. Source: reads.bpf.c.
+/// Counts each read of a TCP socket in the kernel, by a BPF program at the tracepoint
+/// tcp:tcp_rcv_space_adjust and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all
+/// that is not TCP: that one is called for each read of TCP, too, and costs a busy server some percent. It
+/// counts from open() to its end. Source: reads.bpf.c.
 class Reads {
   public:
     struct Options {
@@ -44,7 +59,7 @@ class Reads {
     /// An Error says why it cannot be: not built in, no BTF, no permission, another PID namespace.
     static Result<Reads> open(const host::Root& root, const Options& options);
 
-    /// False: TCP only.
+    /// False: TCP only (before Linux 6.3).
     [[nodiscard]] bool has_other_protocols() const;
     /// The processes that have read up to now, with the name of a thread of each.
     [[nodiscard]] Result<std::map<int, std::string>> readers() const;
@@ -54,9 +69,14 @@ class Reads {
     /// With takers only:
     [[nodiscard]] std::vector<Taker> takers() const; ///< all that are known
     [[nodiscard]] int event_fd() const;              ///< readable when a listener that matters was opened
-    Opened take_events();
+    /// No value: none was opened. True: there was no room to note one, and its port is left to the kernel
+    /// until it is set again.
+    std::optional<bool> take_events();
     /// Listeners that these processes open from now on are marked, and no others'.
-    void follow(const std::set<int>& processes) const;
+    void mark_listeners_of(const std::set<int>& processes) const;
+    /// Tells from now on who reads marked sockets of UDP, too, or does so no more. It costs each read of any
+    /// socket some, so it is for as long as that is not known. Needs has_other_protocols().
+    void note_readers(bool wanted);
     /// A table that other programs share: "marked", "origins", "services", "strangers".
     [[nodiscard]] int table(const std::string& name) const;
 

@@ -23,7 +23,7 @@ WORKERS = """import ctypes, os, socket, sys
 open("/proc/self/comm", "w").write(sys.argv[1])
 cpu = ctypes.CDLL(None).sched_getcpu
 def listener(address=sys.argv[2]):
-    one = socket.socket()
+    one = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     one.bind((address, 7001))
@@ -96,15 +96,50 @@ print(json.dumps([len(done), len(failed)]))
 WITNESS = """BEGIN { printf("ready\\n"); }
 tracepoint:tcp:tcp_rcv_space_adjust /pid == %d || curtask->real_parent->tgid == %d/ {
   $sk = (struct sock *)args->skaddr; @[$sk->__sk_common.skc_incoming_cpu == cpu] = count(); }"""
-# Two sockets of UDP that share a port.
-DATAGRAMS = """import socket, sys, time
+# A worker for each of so many sockets of UDP, which share a port; with a number more, one of these has a peer. A socket's filter cuts each datagram
+# to 1 + CPU bytes where it arrives, so the answer says on which CPU that was, and on which one it is read.
+DATAGRAMS = """import ctypes, os, socket, struct, sys
 open("/proc/self/comm", "w").write(sys.argv[1])
-both = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
-for one in both:
+cpu = ctypes.CDLL(None).sched_getcpu
+code = ctypes.create_string_buffer(struct.pack("HBBI" * 3, 0x20, 0, 0, 0xfffff024, 0x04, 0, 0, 9, 0x16, 0, 0, 0))
+def made():
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    one.bind(("10.99.0.1", 7001))
-print("ready", flush=True)
-time.sleep(600)
+    one.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HxxxxxxP", 3, ctypes.addressof(code)))
+    one.bind((sys.argv[2], 7001))
+    return one
+mine, *others = [made() for _ in range(int(sys.argv[3]))]
+if sys.argv[4:]:
+    others.append(made())
+    others[-1].connect(("10.99.0.2", int(sys.argv[4])))
+for other in others:
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(1, 9)  # it ends with its parent
+        mine = other
+        break
+else:
+    print("ready", flush=True)
+while True:
+    data, peer = mine.recvfrom(1000)
+    mine.sendto(f"{os.getpid()} {len(data) - 1} {cpu()}".encode(), peer)
+"""
+# So many datagrams, one after the other, each from another port (or from this one) and CPU; then as CLIENT says.
+SENDER = """import collections, json, os, socket, sys
+workers, local, lost = collections.Counter(), 0, 0
+cpus = sorted(os.sched_getaffinity(0))
+for i in range(int(sys.argv[1])):
+    os.sched_setaffinity(0, {cpus[i % len(cpus)]})
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("10.99.0.2", int(sys.argv[2])))
+        one.settimeout(5)
+        one.sendto(bytes(1000), ("10.99.0.1", 7001))
+        try:
+            pid, arrived, read = one.recv(100).decode().split()
+            workers[pid] += 1
+            local += arrived == read
+        except OSError:
+            lost += 1
+print(json.dumps({"workers": workers, "local": local, "lost": lost}))
 """
 # Listeners on so many other addresses of the same port.
 MANY = """import resource, socket, sys, time
@@ -190,7 +225,8 @@ class Steered(Net):
         self.served = self.inside({"reconcile": "2s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core", steer=steer))
         words = (self.name("server"), address, str(workers), str(backlog), *(["later"] if later else []))
         self.server = self.spawn(*self.near.command(*python(WORKERS, *words)), **({"stdin": -1, "text": True} if later else {}))
-        wait_for(lambda: later or f"{address}:7001" in self.near.run("ss", "-Hltn"), "it listens")
+        shown = "*" if address == "::" else address
+        wait_for(lambda: later or f"{shown}:7001" in self.near.run("ss", "-Hltn"), "it listens")
         self.assertEqual([], [text for text in self.served.problems() if "steered" in text])
         return self.served
 
@@ -251,6 +287,20 @@ class Steered(Net):
         self.assertAlmostEqual(self.local / self.all, local["same"]["cpu"], delta=0.02)
         self.served.remove("web")
         wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
+
+    def test_a_listener_of_ipv6_gets_connections_of_ipv4_too(self):
+        self.begin(address="::")
+        for space, letter, host in ((self.near, "r", 1), (self.far, "t", 2)):
+            space.ip("addr", "add", f"fd99::{host}/64", "dev", self.nic(f"{letter}0x"), "nodad")
+        self.steered()
+        for address in ("10.99.0.1", "fd99::1"):
+            seen = self.load(300, address)
+            self.assertEqual(0, seen["lost"])
+            self.assertGreaterEqual(self.share(seen), 97, address)
+        stranger = self.spawn(*self.near.command(*python(WORKERS, self.name("stranger"), "0.0.0.0", "1", "256")))
+        wait_for(lambda: "0.0.0.0:7001" in self.near.run("ss", "-Hltn"), "the other program listens")
+        self.assertEqual({str(stranger.pid): 300}, self.load(300)["workers"])
+        self.assertGreaterEqual(self.share(self.load(300, "fd99::1")), 97)
 
     def test_without_steering_half_of_the_connections_are_read_where_they_arrive(self):
         self.begin(steer="none")
@@ -365,7 +415,7 @@ class Steered(Net):
 
         def is_said():
             self.load(20)
-            return any(group["why"] == "the only listener of its address" for group in daemon.policy("web").get("steer", {}).get("left", []))
+            return any(group["why"].startswith("no other one shares the address") for group in daemon.policy("web").get("steer", {}).get("left", []))
         wait_for(is_said, lambda: f"that is said: {daemon.policy('web')}")
 
     def witnessed(self, server, load):
@@ -418,16 +468,65 @@ class Steered(Net):
         path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread"), encoding="utf-8")
         self.serve_http(self.copy_of("/usr/sbin/haproxy", "server"), "-f", path)
 
-    def test_sockets_of_udp_are_left_alone_and_that_is_said(self):
+    def begin_datagrams(self, steer, address="10.99.0.1", *peer):
         nic = self.pair(queues=2)
-        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], steer="accept"))
-        server = self.spawn(*self.near.command(*python(DATAGRAMS, self.name("server"))), stdout=-1, text=True)
-        self.assertEqual("ready\n", server.process.stdout.readline())
+        self.keys = {"affinity": "full", "nics": [nic], "spread": "core", "bind": "core"}
+        self.served = self.inside({"reconcile": "2s"}, web=policy("server", **self.keys, steer=steer))
+        self.server = self.spawn(*self.near.command(*python(DATAGRAMS, self.name("server"), address, "2", *peer)), stdout=-1, text=True)
+        self.assertEqual("ready\n", self.server.process.stdout.readline())
+        return self.served
 
-        def left(answer):
-            return {one["why"]: one["listeners"] for one in answer}
-        wait_for(lambda: left(daemon.policy("web").get("steer", {}).get("left", [])) == {"it is a socket of UDP": 2}, lambda: f"that is said: {daemon.policy('web')}")
-        wait_for(lambda: left(daemon.explain(str(server.pid)).get("not_steered", [])) == {"it is a socket of UDP": 2}, lambda: f"that is said: {daemon.explain(str(server.pid))}")
+    def send(self, number=NUMBER, port=0):
+        return json.loads(self.far.run(*python(SENDER, str(number), str(port))))
+
+    def left(self, answer):
+        return {one["why"]: one["listeners"] for one in answer}
+
+    def datagrams_steered(self):
+        """Datagrams come until the daemon steers two sockets. False: the kernel does not tell who reads them, and that is said."""
+        def are_known():
+            self.send(60)
+            steer = self.served.policy("web").get("steer", {})
+            untold = any("does not tell which task reads" in why for why in self.left(steer.get("left", [])))
+            return "untold" if untold else "steered" if steer.get("listeners") == 2 else None
+        return wait_for(are_known, lambda: f"sockets are steered: {self.served.policy('web')} {self.served.problems()}") == "steered"
+
+    def test_datagrams_go_to_the_worker_where_they_arrive(self):
+        """With `steer: accept` only. A socket with a peer keeps what this one sends."""
+        daemon = self.begin_datagrams("auto", "10.99.0.1", "7002")
+        why = "UDP is steered only where the policy says steer: accept"
+        wait_for(lambda: self.left(daemon.policy("web").get("steer", {}).get("left", [])) == {why: 2}, lambda: f"that is said: {daemon.policy('web')}")
+        self.assertEqual({why: 2}, self.left(daemon.explain(str(self.server.pid))["not_steered"]))
+        workers = wait_for(lambda: (lambda pids: pids if len(pids) == 2 else None)(children(self.server.pid)), "it has its workers")
+        wait_for(lambda: {allowed(pid) for pid in (self.server.pid, *workers)} == {"0", "1"}, "the workers are placed")
+        without = self.send()
+        self.assertLess(self.share(without), 80)
+        daemon.write("web", policy("server", **self.keys, steer="accept"))
+        if not self.datagrams_steered():
+            return
+        seen = self.send()
+        report(f"{self.share(seen):.1f} % of {NUMBER} datagrams were read where they arrive, steered, {self.share(without):.1f} % without")
+        self.assertEqual(0, seen["lost"])
+        self.assertGreaterEqual(self.share(seen), 97)
+        self.assertEqual({str(workers[-1]): 100}, self.send(100, 7002)["workers"])
+        explained = daemon.explain(str(self.server.pid))
+        self.assertEqual([(7001, "udp")], [(one["port"], one["protocol"]) for one in explained["listeners"]])
+        self.assertGreaterEqual(explained["handed_datagrams"]["to_lane"], 0.97 * NUMBER)
+        daemon.remove("web")
+        wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
+        self.assertEqual(0, self.send(100)["lost"])
+
+    def test_a_more_specific_socket_gets_all_of_its_datagrams(self):
+        self.begin_datagrams("accept", "0.0.0.0")
+        if not self.datagrams_steered():
+            return
+        stranger = self.spawn(*self.near.command(*python(DATAGRAMS, self.name("stranger"), "10.99.0.1", "1")), stdout=-1, text=True)
+        self.assertEqual("ready\n", stranger.process.stdout.readline())
+        wait_for(lambda: self.send(20)["workers"] == {str(stranger.pid): 20}, "the daemon has seen the other socket")
+        self.assertEqual({str(stranger.pid): 300}, self.send(300)["workers"])
+        stranger.end()
+        wait_for(self.datagrams_steered, "they are steered again")
+        self.assertEqual(0, self.send(100)["lost"])
 
     def test_more_listeners_than_there_is_room_for(self):
         daemon = self.begin(address="0.0.0.0")

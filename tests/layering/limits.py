@@ -23,7 +23,7 @@ BUDGETS = {
     "state": 1730,  # 1,500
     "measure": 1060, "accounting": 1230,  # 1,900 together
     "enforcer": 1630,  # 1,500
-    "steer": 1560,  # 1,500
+    "steer": 1500,
     "coexist": 700, "status": 1300,  # 1,200
     "app": 8600,  # 4,800
     "events": 1760, "control": 1610,  # 2,800 together

@@ -287,7 +287,7 @@ std::string local_note(const json& policy) {
 std::vector<std::string> listener_notes(const json& steer) {
     std::vector<std::string> notes;
     if (const auto steered = count(steer, "listeners"); steered > 0)
-        notes.push_back(fmt::format("{} steered: connections go to the worker on whose lane they arrive",
+        notes.push_back(fmt::format("{} steered: what arrives on a lane goes to the lane's worker",
                                     counted(steered, "listener") + (steered == 1 ? " is" : " are")));
     for (const auto& group : list(steer, "left")) {
         const auto left = count(group, "listeners");

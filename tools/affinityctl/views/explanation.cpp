@@ -29,9 +29,9 @@ std::string local_text(const json& answer) {
         return 100 * number_of(local.value(key, json::object()), "core");
     };
     const double samples = number_of(local, "samples");
-    auto text =
-        fmt::format("  packets: {:.0f} % are read on the core where they arrive, {:.0f} % by chance ({})\n",
-                    core("same"), core("chance"), counted(static_cast<std::size_t>(samples), "read"));
+    auto text = fmt::format(
+        "  packets: {:.0f} % are read on the core where they arrive, {:.0f} % would be by chance ({})\n",
+        core("same"), core("chance"), counted(static_cast<std::size_t>(samples), "read"));
     for (const auto& place : answer.value("arrivals", json::array()))
         text += fmt::format("    {:3.0f} % arrive on CPU {}: {}\n",
                             100 * number_of(place, "samples") / std::max(samples, 1.0), text_of(place, "cpu"),
@@ -41,21 +41,25 @@ std::string local_text(const json& answer) {
 
 /// Those of IPv4 and IPv6 on one port are told of in one line.
 std::string listeners_text(const json& answer) {
-    std::map<std::array<std::string, 3>, std::size_t> alike; // by port, CPU, thread
+    std::map<std::array<std::string, 4>, std::size_t> alike; // by port, CPU, thread, protocol
     for (const auto& listener : answer.value("listeners", json::array()))
-        ++alike[{text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread")}];
+        ++alike[{text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"),
+                 listener.value("protocol", "tcp")}];
     std::string text;
     for (const auto& [where, count] : alike) {
-        const auto& [port, cpu, thread] = where;
-        text += fmt::format("  {} of port {} for thread {}: connections that arrive on CPU {}\n",
-                            counted(count, "listener"), port, thread, cpu);
+        const auto& [port, cpu, thread, protocol] = where;
+        const bool is_udp = protocol == "udp";
+        text += fmt::format("  {} of port {} for thread {}: {} that arrive on CPU {}\n",
+                            counted(count, is_udp ? "UDP socket" : "listener"), port, thread,
+                            is_udp ? "datagrams" : "connections", cpu);
     }
-    if (const auto handed = answer.value("handed", json()); handed.is_object())
-        text += fmt::format(
-            "  connections that were steered in its network namespace: {} to the worker of their lane, "
-            "{} to the next, as {} queues were full, {} by the kernel's choice\n",
-            text_of(handed, "to_lane"), text_of(handed, "to_next"), text_of(handed, "full"),
-            text_of(handed, "to_kernel"));
+    for (const auto& [key, name] :
+         {std::pair{"handed", "connections"}, std::pair{"handed_datagrams", "datagrams"}})
+        if (const auto handed = answer.value(key, json()); handed.is_object())
+            text += fmt::format("  {} in its network namespace so far: {} to the worker of their lane, {} to "
+                                "another (full queues passed over: {}), {} as the kernel chose\n",
+                                name, text_of(handed, "to_lane"), text_of(handed, "to_next"),
+                                text_of(handed, "full"), text_of(handed, "to_kernel"));
     return text;
 }
 
