@@ -234,8 +234,8 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
 
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
-    for (const auto& [subject, refusal] : executor.refusals().entries())
-        into.refused.emplace_back(subject, to_string(refusal));
+    for (const auto& [subject, trouble] : executor.troubles())
+        if (trouble.refusal) into.refused.emplace_back(subject, to_string(*trouble.refusal));
     const auto& counts = executor.counts();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (counts[i] > 0)
@@ -266,8 +266,10 @@ std::vector<planner::Problem> event_problems(const EventQueue& events, std::chro
 /// The daemon lacks rights for what is wanted now: tells which help.
 std::vector<planner::Problem> right_problems(const enforcer::Executor& executor) {
     std::vector<planner::Problem> list;
-    const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
-                                          [](const auto& entry) { return entry.second.outcome; });
+    const auto count = std::ranges::count_if(executor.troubles(), [](const auto& entry) {
+        const auto& refusal = entry.second.refusal;
+        return refusal && refusal->outcome == enforcer::Outcome::not_permitted;
+    });
     if (count > 0)
         list.push_back(
             {{},
@@ -596,7 +598,8 @@ status::ThreadExplanation Daemon::explain_thread(const World& world, std::option
                                                  const inventory::Thread& thread, unsigned index,
                                                  planner::ThreadPlan plan, status::ProcessExplanation& of) {
     status::ThreadExplanation value{.thread = thread, .plan = std::move(plan)};
-    const auto* joined = tasks_.placer().joined(thread.id);
+    const auto* known = tasks_.table().find(of.pid, thread.id);
+    const auto* joined = known == nullptr ? nullptr : known->joined.get();
     if (of.released) value.plan.action.reset(); // it is not changed until it is taken back
     if (policy) {
         const auto& wanted_by = world.policy(*policy);

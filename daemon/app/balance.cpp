@@ -7,6 +7,7 @@
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -149,8 +150,12 @@ void Balancer::relieve() {
     auto& assignments = tasks_.placer().assignments();
     const auto& placements = shared_.current.placements();
     assignments.use(placements.load);
-    const auto found = planner::crowdings(placements, assignments, [this](const TaskId& task) {
-        return steering_.is_settled(task) || joins_.serves(task);
+    std::unordered_set<TaskId> serving; // where their packets arrive
+    for (const auto& [pid, process] : tasks_.table().processes())
+        for (const auto& thread : process.threads)
+            if (thread.joined && thread.joined->serves) serving.insert(thread.id);
+    const auto found = planner::crowdings(placements, assignments, [&](const TaskId& task) {
+        return steering_.is_settled(task) || serving.contains(task);
     });
     crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
     const auto moves = balance_.look(found);

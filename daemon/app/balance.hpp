@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/joins.hpp"
 #include "app/load.hpp"
 #include "app/steering.hpp"
 #include "app/tasks.hpp"
@@ -26,8 +25,8 @@ namespace affinityd::app {
 class Balancer {
   public:
     /// References must outlive it.
-    Balancer(Shared& shared, Tasks& tasks, const Steering& steering, const Joins& joins)
-        : shared_(shared), tasks_(tasks), steering_(steering), joins_(joins) {}
+    Balancer(Shared& shared, Tasks& tasks, const Steering& steering)
+        : shared_(shared), tasks_(tasks), steering_(steering) {}
 
     /// True: it is done, or not due.
     bool step(const OutOfTime& out_of_time);
@@ -45,7 +44,6 @@ class Balancer {
     Shared& shared_;
     Tasks& tasks_;
     const Steering& steering_;
-    const Joins& joins_;
     std::optional<Clock::time_point> begun_;       ///< the last time
     std::optional<Slices> weighing_;               ///< that is under way
     std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`

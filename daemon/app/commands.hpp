@@ -85,7 +85,6 @@ enum class JoinOutcome : int {
     no_policy = -ESRCH,    ///< no policy wants the process
     not_allowed = -EACCES, ///< its policy does not let it join that
     released = -ECANCELED, ///< its policy, or itself, was let go by hand
-    too_many = -ENOSPC,    ///< as many threads have joined as can be remembered
     put_off = -EBUSY,      ///< it has joined, but cannot be placed now: `explain` says why
     no_slot = -ENXIO,      ///< it has no slot of its own, or none of its slots has that CPU
     crowded = -EUSERS,     ///< the slot with that CPU has more than its share of the work

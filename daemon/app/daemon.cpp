@@ -4,7 +4,6 @@
 #include "base/text.hpp"
 #include "machine/reader.hpp"
 #include "status/changes.hpp"
-#include "topology/reader.hpp"
 
 #include <algorithm>
 #include <future>
@@ -38,10 +37,6 @@ std::string refusal_of(const Error& error) {
     return fmt::format("reload failed: {}{}the running set stays", trimmed, is_one_line ? "; " : "\n");
 }
 
-FormerSlots former_slots(const Shared& shared) {
-    return FormerSlots(shared.acts() ? shared.settings.runtime_dir + "/slots" : "");
-}
-
 } // namespace
 
 Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings)
@@ -49,13 +44,12 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
       loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log), answers_(shared_),
       undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
-      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed(), former_slots(shared_)),
-             {steering_, writers_, bookkeeping_}),
+      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()), {steering_, writers_, bookkeeping_}),
       units_(shared_, unit_properties, tasks_.table()), joins_(shared_, tasks_),
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
-      balancer_(shared_, tasks_, steering_, joins_) {}
+      balancer_(shared_, tasks_, steering_) {}
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
@@ -104,7 +98,6 @@ void Daemon::link_changed(const std::string& nic) {
 Result<void> Daemon::start() {
     for (const auto& fault : shared_.journal().faults())
         shared_.log.error("the undo journal: " + fault.to_string());
-    undo_.note_dead();
     auto machine = machine::read_machine(shared_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
     auto world = loading_.end(loading_.begin(std::move(*machine), {}).get());
@@ -239,23 +232,21 @@ void Daemon::release(const std::string& what, uid_t user, Answer answer, Until u
     work().add(restore_released(what, is_policy ? std::nullopt : pid, std::move(answer)));
 }
 
-/// Restores what a policy, or a process by its `pid`, or everything ("") was given. `answer` may be empty.
+/// Restores what a policy, or a process by its `pid`, or everything ("") was given: the records of what was
+/// kept are in force again, and a pass restores all that is released. `answer` may be empty.
 Slices Daemon::restore_released(std::string what, std::optional<int> pid, Answer answer) {
-    const auto choose = [&](const state::Entry& entry) {
-        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
+    for (state::Journal::Cursor cursor; const auto* past = shared_.journal().next_past(cursor);) {
+        const auto* task = std::get_if<planner::TaskMask>(&past->first);
+        const auto& undo = past->second.terms->undo;
         const bool is_meant =
-            what.empty() || (pid ? task != nullptr && task->pid == *pid : entry.record->policy == what);
-        return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
-    };
-    status::Changes changes;
-    Restorer restorer(
-        shared_, tasks_.sources(), shared_.current.placements().online, choose,
-        [&changes](status::Changes made) { changes = std::move(made); }, true);
-    while (!restorer.step(a_part))
+            what.empty() || (pid ? task != nullptr && task->pid == *pid : undo.policy == what);
+        const bool is_kept = is_meant && past->second.standing == state::Standing::kept;
+        if (is_kept && what.empty()) shared_.releases.release_policy(undo.policy); // it may have been removed
+        if (is_kept) shared_.report(shared_.journal().put(machine::Subject(past->first), undo));
         co_yield pause;
+    }
+    if (answer) answers_.add({.answer = std::move(answer), .is_of_release = true});
     begin_pass(false);
-    changes.if_none = "there was nothing to put back";
-    if (answer) answer(status::to_text(changes));
 }
 
 void Daemon::end_duties(const char* why) {
@@ -272,7 +263,6 @@ void Daemon::begin_handover(std::function<void()> done) {
     shared_.log.info("being restarted: all stays in place for the next daemon");
     if (!shared_.acts() || !shared_.current.world) return done();
     bookkeeping_.begin_costs(true);
-    tasks_.placer().keep_slots();
     work().begin_end(hand_over(std::move(done)));
 }
 
@@ -291,26 +281,36 @@ void Daemon::begin_stop(std::function<void()> done) {
 
 Slices Daemon::stop(std::function<void()> done) {
     bookkeeping_.begin_costs(true);
-    tasks_.placer().keep_slots();
     writers_.stop();
     units_.begin_stop();
+    // What a policy keeps has no record in force any more, and so is not restored. Units keep theirs.
+    for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
+        const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);
+        if (!is_unit && shared_.current->keeps_on_stop(entry->record->policy))
+            shared_.report(shared_.executor.part(entry->subject, state::Standing::kept));
+        co_yield pause;
+    }
     // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
-    const auto online = topology::read_online(shared_.root).value_or(shared_.current.placements().online);
-    const auto keeps = [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); };
-    Restorer restorer(
-        shared_, tasks_.sources(), online,
-        [&](const state::Entry& entry) {
-            return keeps(entry.record->policy) ? Restorer::Choice::keep : Restorer::Choice::restore;
-        },
-        [this](const status::Changes& changes) {
-            const auto count = to_string(changes.put_back());
-            shared_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
-        });
-    while (!restorer.step(a_part))
+    if (auto machine = machine::read_machine(shared_.root)) shared_.current->update(std::move(*machine));
+    shared_.releases.release_all();
+    update_claims();
+    auto& placed = answers_.placed();
+    placed.begin_pass();
+    placed.use(true);
+    // A task that no event has announced may have inherited a mask of ours from one that is restored later,
+    // and come into the list of processes after the first round that restores none.
+    constexpr unsigned enough_quiet = 2, most_rounds = 16;
+    for (unsigned quiet = 0, round = 0; quiet < enough_quiet && round < most_rounds; ++round) {
+        const auto before = placed.put_back();
+        auto look = tasks_.look_at_all();
+        for (bool is_new_slice = true; !look.part(is_new_slice);)
+            is_new_slice = co_yield pause;
+        quiet = placed.put_back() == before ? quiet + 1 : 0;
+    }
+    for (auto round = queues_.round(); !round.step(a_part);)
         co_yield pause;
-    OrphanRestorer orphans(shared_, undo_, online, keeps);
-    while (!orphans.step(a_part))
-        co_yield pause;
+    const auto count = to_string(placed.put_back());
+    shared_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
     for (auto last = hand_over(std::move(done)); !last.step(a_part);)
         co_yield pause;
 }

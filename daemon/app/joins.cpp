@@ -15,8 +15,6 @@ namespace {
 using Wish = JoinRequest::Wish;
 using State = planner::ThreadPlan::State;
 
-constexpr std::size_t most_joined = 32'768;
-
 bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
 
 } // namespace
@@ -46,8 +44,8 @@ JoinAnswer Joins::ask(const JoinRequest& request) {
     if (answer.outcome != JoinOutcome::done) return answer;
     answer.policy = current_->policy(asking.policy).name;
     answer.outcome = carry_out(asking);
-    const auto* joined = find(asking.thread.id);
-    if (!planner::is_in_force(current_->policy(asking.policy), joined)) return answer;
+    const auto joined = find(asking);
+    if (!planner::is_in_force(current_->policy(asking.policy), joined.get())) return answer;
     answer.slot = joined->slot;
     answer.serves = joined->serves;
     return answer;
@@ -108,7 +106,8 @@ JoinOutcome Joins::carry_out(Asking& asking) {
     case Wish::where:
         return JoinOutcome::done;
     case Wish::leave:
-        return leave(asking);
+        if (find(asking) != nullptr) static_cast<void>(place(asking, nullptr));
+        return JoinOutcome::done;
     case Wish::join:
         if (asking.request.slot == policy::arrivals_slot || !planner::may_join(policy, asking.request.slot))
             return JoinOutcome::not_allowed;
@@ -118,64 +117,46 @@ JoinOutcome Joins::carry_out(Asking& asking) {
         break;
     }
     if (shared_.releases.covers(policy.name, asking.process)) return JoinOutcome::released;
-    if (find(asking.thread.id) == nullptr && tasks_.placer().joiners().size() >= most_joined)
-        return JoinOutcome::too_many;
     return asking.request.wish == Wish::join ? join(asking) : serve(asking);
 }
 
-void Joins::note(const Asking& asking, std::optional<planner::Joined> joined) {
-    auto& joiners = tasks_.placer().joiners();
-    if (joined)
-        joiners.insert_or_assign(asking.thread.id,
-                                 ThreadPlacer::Joiner{asking.process.tid, std::move(*joined)});
-    else
-        joiners.erase(asking.thread.id);
+Joins::Wanted Joins::find(const Asking& asking) const {
+    const auto* known = tasks_.table().find(asking.process.tid, asking.thread.id);
+    return known == nullptr ? nullptr : known->joined;
 }
 
 /// The way of tasks, as after an event that names the thread. Null: it has ended meanwhile.
 const KnownThread* Joins::place(const Asking& asking) {
     tasks_.thread_changed(asking.process.tid, asking.thread.id.tid);
-    const auto* process = tasks_.table().find(asking.process.tid);
-    const auto* thread = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
-    return thread != nullptr && thread->id == asking.thread.id ? thread : nullptr;
+    return tasks_.table().find(asking.process.tid, asking.thread.id);
+}
+
+const KnownThread* Joins::place(const Asking& asking, Wanted wanted) {
+    if (auto* process = tasks_.table().find(asking.process.tid))
+        process->threads.insert(asking.thread.id).joined = std::move(wanted);
+    return place(asking);
 }
 
 JoinOutcome Joins::join(const Asking& asking) {
     const auto& policy = current_->policy(asking.policy);
     const planner::Joined wanted{policy.name, asking.request.slot, false};
-    const auto* before = find(asking.thread.id);
-    if (before != nullptr && *before == wanted) {
-        const auto* process = tasks_.table().find(asking.process.tid);
-        const auto* known = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
-        if (known != nullptr && is_placed(*known) && known->present == asking.thread.allowed)
-            return JoinOutcome::done;
-    }
-    note(asking, wanted);
-    const auto* thread = place(asking);
+    const auto* thread = place(asking, std::make_shared<const planner::Joined>(wanted));
     if (thread == nullptr) return JoinOutcome::not_yours;
     const auto rule = planner::rule_of(policy, thread->comm, 0, &wanted);
     const bool is_left_alone = rule && policy.threads[*rule].leave;
     return is_placed(*thread) || is_left_alone ? JoinOutcome::done : JoinOutcome::put_off;
 }
 
-JoinOutcome Joins::leave(const Asking& asking) {
-    if (find(asking.thread.id) == nullptr) return JoinOutcome::done;
-    note(asking, std::nullopt);
-    static_cast<void>(place(asking));
-    return JoinOutcome::done;
-}
-
 JoinOutcome Joins::serve(const Asking& asking) {
-    const auto* found = find(asking.thread.id);
-    const auto before = found == nullptr ? std::nullopt : std::optional(*found);
+    const auto before = find(asking);
     const auto& name = current_->policy(asking.policy).name;
     auto wanted = before && before->policy == name ? *before : planner::Joined{name, {}, false};
     wanted.serves = true;
-    note(asking, wanted);
+    const bool is_new = !before || *before != wanted;
+    static_cast<void>(place(asking, std::make_shared<const planner::Joined>(std::move(wanted))));
     const auto outcome = move_to(asking, asking.request.cpu);
-    if (outcome == JoinOutcome::done || outcome == JoinOutcome::put_off) return outcome;
-    note(asking, before);
-    if (before != wanted) static_cast<void>(place(asking));
+    const bool is_refused = outcome != JoinOutcome::done && outcome != JoinOutcome::put_off;
+    if (is_refused && is_new) static_cast<void>(place(asking, before));
     return outcome;
 }
 
@@ -199,40 +180,6 @@ JoinOutcome Joins::move_to(const Asking& asking, unsigned cpu) {
         thread = place(asking);
     }
     return thread != nullptr && is_placed(*thread) ? JoinOutcome::done : JoinOutcome::put_off;
-}
-
-bool Joins::serves(const TaskId& task) const {
-    const auto* joined = find(task);
-    return joined != nullptr && joined->serves;
-}
-
-bool Joins::is_there(const TaskId& thread, int pid, const planner::Joined& joined) const {
-    const auto* process = tasks_.table().find(pid);
-    if (process != nullptr && current_->policy(process->policy).name != joined.policy) return false;
-    const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
-    if (known != nullptr) return known->id == thread;
-    // One that is not in the table may come into it: it was let go by hand, its policy is being edited, or
-    // its command line has not been read yet.
-    const auto now = inventory::read_thread(shared_.root, pid, thread.tid);
-    return !now || (*now && (*now)->id == thread);
-}
-
-bool Joins::tidy(const OutOfTime& out_of_time) {
-    auto& joiners = tasks_.placer().joiners();
-    if (!doubtful_) {
-        doubtful_.emplace();
-        for (const auto& [thread, joiner] : joiners)
-            doubtful_->push_back(thread);
-    }
-    while (!doubtful_->empty()) {
-        const auto found = joiners.find(doubtful_->back());
-        doubtful_->pop_back();
-        if (found != joiners.end() && !is_there(found->first, found->second.pid, found->second.joined))
-            joiners.erase(found);
-        if (out_of_time()) return false;
-    }
-    doubtful_.reset();
-    return true;
 }
 
 } // namespace affinityd::app

@@ -4,20 +4,18 @@
 #include "app/commands.hpp"
 #include "app/load.hpp"
 #include "app/tasks.hpp"
-#include "app/work.hpp"
 #include "planner/matcher.hpp"
 
-#include <optional>
-#include <vector>
+#include <memory>
 
 namespace affinityd::app {
 
 /// Threads that put themselves somewhere, as far as the policy of their process lets them. What they asked
 /// for is a fact about them, like their names: this notes it, and the way of tasks places them.
 ///
-/// It lasts until the thread ends, leaves, or its process comes under another policy, or the daemon ends;
-/// execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it has no force
-/// until the slot is back. Bounded to 32,768 threads.
+/// It lasts until the thread ends, leaves, or its process comes under another policy or is released, or the
+/// daemon ends; execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it
+/// has no force until the slot is back.
 class Joins final : public Joining {
   public:
     /// References must outlive it.
@@ -27,10 +25,6 @@ class Joins final : public Joining {
     [[nodiscard]] bool may_ask(uid_t user) override;
     void charge(uid_t user, std::chrono::nanoseconds time) override;
 
-    /// It is where its packets arrive: not to be moved for what a re-deal gains.
-    [[nodiscard]] bool serves(const TaskId& task) const;
-    /// The pass has looked at all tasks: forgets those that are no longer there. True: all of them.
-    [[nodiscard]] bool tidy(const OutOfTime& out_of_time);
     void begin_stop() { is_stopping_ = true; }
 
   private:
@@ -40,22 +34,16 @@ class Joins final : public Joining {
     [[nodiscard]] KnownProcess* find_process(Asking& asking);
     [[nodiscard]] JoinOutcome carry_out(Asking& asking);
     [[nodiscard]] JoinOutcome join(const Asking& asking);
-    [[nodiscard]] JoinOutcome leave(const Asking& asking);
     [[nodiscard]] JoinOutcome serve(const Asking& asking);
     [[nodiscard]] JoinOutcome move_to(const Asking& asking, unsigned cpu);
-    void note(const Asking& asking, std::optional<planner::Joined> joined);
+    using Wanted = std::shared_ptr<const planner::Joined>; ///< null: nothing
+    [[nodiscard]] Wanted find(const Asking& asking) const;
+    [[nodiscard]] const KnownThread* place(const Asking& asking, Wanted wanted);
     [[nodiscard]] const KnownThread* place(const Asking& asking);
-    [[nodiscard]] bool is_there(const TaskId& thread, int pid, const planner::Joined& joined) const;
-
-    /// Null: the thread has asked for nothing.
-    [[nodiscard]] const planner::Joined* find(const TaskId& thread) const {
-        return tasks_.placer().joined(thread);
-    }
 
     Shared& shared_;
     const Current& current_;
     Tasks& tasks_;
-    std::optional<std::vector<TaskId>> doubtful_; ///< of tidy(), still to be looked at
     bool is_stopping_ = false;
 };
 

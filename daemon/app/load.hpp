@@ -50,16 +50,20 @@ class Releases {
     /// The process has ended.
     void forget(const TaskId& id) { processes_.erase(id); }
 
-    [[nodiscard]] bool policy(std::string_view name) const { return policies_.contains(name); }
+    /// The daemon ends: whatever the policies say, nothing is wanted any more.
+    void release_all() { all_ = true; }
+    [[nodiscard]] bool all() const { return all_; }
+    [[nodiscard]] bool policy(std::string_view name) const { return all_ || policies_.contains(name); }
     [[nodiscard]] bool process(const TaskId& id) const { return processes_.contains(id); }
     [[nodiscard]] const std::unordered_set<TaskId>& processes() const { return processes_; }
     /// True if this process, which that policy wants, is to be let go.
     [[nodiscard]] bool covers(std::string_view policy_name, const TaskId& id) const {
         return !empty() && (policy(policy_name) || process(id));
     }
-    [[nodiscard]] bool empty() const { return policies_.empty() && processes_.empty(); }
+    [[nodiscard]] bool empty() const { return !all_ && policies_.empty() && processes_.empty(); }
 
   private:
+    bool all_ = false;
     Names policies_;
     std::unordered_set<TaskId> processes_;
 };
@@ -151,6 +155,10 @@ struct Shared {
     [[nodiscard]] bool acts() const { return enforcer.acts(); } ///< false: a dry run
     [[nodiscard]] state::Journal& journal() { return executor.journal(); }
     [[nodiscard]] const state::Journal& journal() const { return executor.journal(); }
+    /// True if a policy was removed, and its masks stay, and were not released by hand.
+    [[nodiscard]] bool keeps(std::string_view policy) const {
+        return current->keeps_after_removal(policy) && !releases.policy(policy);
+    }
     void want_pass() { work.want(Work::Urgency::soon); }
     /// Logs that the undo journal could not be written. True: it was.
     bool report(const auto& written) {

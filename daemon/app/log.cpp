@@ -107,9 +107,9 @@ namespace {
 using enforcer::Notice;
 
 std::string reason_of(const Notice& notice) {
-    const std::string outcome(to_string(notice.outcome));
-    if (notice.code == 0) return outcome;
-    return fmt::format("{}: {}", outcome, std::generic_category().message(notice.code));
+    const std::string outcome(to_string(notice.applied.outcome));
+    if (notice.applied.code == 0) return outcome;
+    return fmt::format("{}: {}", outcome, std::generic_category().message(notice.applied.code));
 }
 
 /// A listener that was told no CPU has none.
@@ -119,17 +119,17 @@ std::string value_of(const machine::Setting& setting) {
 }
 
 void log_notice(Log& log, const Notice& notice) {
-    const auto subject = machine::to_string(notice.subject);
-    const auto* task = std::get_if<machine::TaskMask>(&notice.subject);
-    const LogFields fields{.policy = notice.policy, .tid = task == nullptr ? 0 : task->task.tid};
+    const auto subject = machine::to_string(notice.action.subject);
+    const auto* task = std::get_if<machine::TaskMask>(&notice.action.subject);
+    const LogFields fields{.policy = notice.action.policy, .tid = task == nullptr ? 0 : task->task.tid};
     const auto warn = [&](const std::string& what, Log::Kind kind) {
         log.warn(subject + what, kind, fields);
     };
     switch (notice.kind) {
     case Notice::Kind::refused: {
         // A right that the daemon lacks concerns all tasks or none: one line and a count.
-        const bool lacks_right = notice.outcome == enforcer::Outcome::not_permitted;
-        warn(fmt::format(" could not be moved to {}: {}{}", notice.to.to_string(), reason_of(notice),
+        const bool lacks_right = notice.applied.outcome == enforcer::Outcome::not_permitted;
+        warn(fmt::format(" could not be moved to {}: {}{}", notice.action.to.to_string(), reason_of(notice),
                          lacks_right
                              ? ": the daemon lacks a right that it needs; affinityctl status says which"
                              : ""),
@@ -137,30 +137,31 @@ void log_notice(Log& log, const Notice& notice) {
         break;
     }
     case Notice::Kind::not_put_back:
-        warn(fmt::format(" could not be put back to {}: {}", value_of(notice.to), reason_of(notice)),
+        warn(fmt::format(" could not be put back to {}: {}", value_of(notice.action.to), reason_of(notice)),
              "not put back");
         break;
     case Notice::Kind::foreign:
         log.info(fmt::format("{} keeps {}: another program has changed it since", subject,
-                             notice.from.to_string()),
+                             notice.action.from.to_string()),
                  "foreign", fields);
         break;
     case Notice::Kind::corrected: {
         auto drift = fields;
         drift.message_id = drift_message;
         log.info(fmt::format("policy {}: {} was changed to {} by another program: put right, to {}",
-                             notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
+                             notice.action.policy, subject, notice.action.from.to_string(),
+                             notice.applied.granted.to_string()),
                  "drift put right", drift);
         break;
     }
     case Notice::Kind::fight:
         warn(fmt::format(": another program keeps changing its mask (now {}): left alone for a while",
-                         notice.from.to_string()),
+                         notice.action.from.to_string()),
              "fight");
         break;
     case Notice::Kind::diverted:
-        warn(fmt::format(": CPU {} has no interrupt vector left, so it is on CPU {}", notice.to.to_string(),
-                         notice.granted.to_string()),
+        warn(fmt::format(": CPU {} has no interrupt vector left, so it is on CPU {}",
+                         notice.action.to.to_string(), notice.applied.granted.to_string()),
              "diverted");
         break;
     case Notice::Kind::journal_failed:

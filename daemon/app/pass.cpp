@@ -19,8 +19,6 @@ namespace {
 
 constexpr unsigned most_told_a_minute = 30;         ///< shown a minute
 constexpr std::chrono::milliseconds list_wait{300}; ///< for the list of listeners
-constexpr const char* reloaded_and_passed =
-    "the policies were reloaded meanwhile: this is what the pass after that did";
 
 } // namespace
 
@@ -53,16 +51,14 @@ Slices Daemon::pass() {
             co_yield pause;
     shared_.executor.begin_pass();
     undo_.begin_pass();
-    tasks_.begin_pass();
     bookkeeping_.begin_pass();
     writers_.begin_pass();
     for (const auto until = std::chrono::steady_clock::now() + list_wait; awaits_listeners(until);)
         co_yield pause;
-    while (!tasks_.look_at_all(a_part))
-        co_yield pause;
-    while (!tasks_.end_pass(a_part))
-        co_yield pause;
-    while (!joins_.tidy(a_part))
+    auto look = tasks_.look_at_all();
+    for (bool is_new_slice = true; !look.part(is_new_slice);)
+        is_new_slice = co_yield pause;
+    for (auto end = tasks_.end_pass(); !end.step(a_part);)
         co_yield pause;
     undo_.end_tasks();
     bookkeeping_.begin_usage([this](const auto& process) { return steering_.takes_none(process); });
@@ -88,7 +84,6 @@ Slices Daemon::pass() {
         co_yield pause;
     while (!look_after_journal())
         co_yield pause;
-    tasks_.placer().keep_slots();
     shared_.executor.end_pass();
     shared_.log.tell_held_back();
     last_pass_ = std::chrono::system_clock::now();
@@ -153,17 +148,21 @@ void PassAnswers::begin() {
 
 void PassAnswers::finish() {
     tell_news();
-    status::Changes changes{.headline = {},
-                            .is_dry_run = !shared_.acts(),
-                            .policies = placed_.changes(),
-                            .if_none = "nothing is under policy: there was nothing to place",
-                            .note = {}};
+    const status::Changes done{.headline = {},
+                               .is_dry_run = !shared_.acts(),
+                               .policies = placed_.changes(),
+                               .if_none = "nothing is under policy: there was nothing to place",
+                               .note = shared_.acts() ? "" : "this is a dry run: nothing was changed"};
     for (auto& one : std::exchange(joined_, {})) {
+        auto changes = done;
         changes.headline = one.headline;
-        changes.note.clear();
-        for (const std::string& other :
-             {one.note, std::string(shared_.acts() ? "" : "this is a dry run: nothing was changed")})
-            if (!other.empty()) changes.note += (changes.note.empty() ? "" : "\n") + other;
+        if (one.is_of_release) {
+            changes.if_none = "there was nothing to put back";
+            std::erase_if(changes.policies, [](const auto& entry) {
+                const auto& policy = entry.second;
+                return !policy.put_back.any() && policy.left + policy.not_put_back == 0;
+            });
+        }
         if (one.fault.empty())
             one.answer(status::to_text(changes));
         else
@@ -175,8 +174,6 @@ void PassAnswers::policies_changed(const policy::PolicySet& policies) {
     placed_.forget_others(policies);
     // The pass under way no longer looks at all.
     std::ranges::move(std::exchange(joined_, {}), std::back_inserter(waiting_));
-    for (auto& one : waiting_)
-        one.note = reloaded_and_passed;
 }
 
 void PassAnswers::give_up(const std::string& why) {

@@ -19,9 +19,9 @@ class PassAnswers {
     /// An answer that waits for a pass.
     struct Waiting {
         Answer answer;
-        std::string headline{}; ///< the answer begins with it
-        std::string fault{};    ///< the answer is an Error that begins with it; "": it is none
-        std::string note{};
+        std::string headline{};     ///< the answer begins with it
+        std::string fault{};        ///< the answer is an Error that begins with it; "": it is none
+        bool is_of_release = false; ///< only what was put back matters
     };
     /// To be answered at the end of the next pass that begins.
     void add(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
@@ -29,7 +29,7 @@ class PassAnswers {
     void begin();
     /// It is over: answers those who waited when it began.
     void finish();
-    /// Other policies are in force: an answer that waits says so, and waits for the pass that follows.
+    /// Other policies are in force: an answer that waits waits for the pass that follows.
     void policies_changed(const policy::PolicySet& policies);
     /// The daemon ends: all are told, and no pass is counted any more.
     void give_up(const std::string& why);

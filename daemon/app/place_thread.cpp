@@ -2,15 +2,11 @@
 #include "app/place_thread.hpp"
 
 #include "app/log.hpp"
-#include "base/text.hpp"
-#include "host/file.hpp"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 #include <variant>
-
-#include <unistd.h>
 
 namespace affinityd::app {
 
@@ -27,14 +23,14 @@ bool is_kept_off(const planner::Action& action) {
     return std::holds_alternative<planner::KeptOff>(action.reason);
 }
 
-} // namespace
-
 std::string reason_of(const enforcer::Applied& applied) {
     if (applied.outcome == enforcer::Outcome::unrecorded)
         return "the undo journal cannot be written: " + std::generic_category().message(applied.code);
     if (applied.code == 0) return std::string(to_string(applied.outcome));
     return std::generic_category().message(applied.code);
 }
+
+} // namespace
 
 status::PolicyChanges& Placed::of(std::string_view policy) {
     const auto found = changes_.find(policy);
@@ -43,7 +39,7 @@ status::PolicyChanges& Placed::of(std::string_view policy) {
 
 void Placed::count(const planner::Action& action, const enforcer::Applied& applied) {
     const auto outcome = applied.outcome;
-    if (enforcer::has_gone(outcome)) return;
+    if (outcome == enforcer::Outcome::gone) return;
     if (machine::is_queue(action.subject) && !counted_.insert(action.subject).second) return;
     auto& counts = of(policy_of(action));
     if (outcome == enforcer::Outcome::foreign) {
@@ -73,9 +69,20 @@ void Placed::found_in_place(const machine::Subject& subject, std::string_view po
     of(policy).in_place.add(subject);
 }
 
+void Placed::left(const std::string& policy) {
+    if (is_in_pass_) ++of(policy).left;
+}
+
 void Placed::found_put_off(const machine::Subject& subject, std::string_view policy) {
     // An interrupt that said in this very pass that it never moves is refused, and counted as that.
     if (is_in_pass_ && (!machine::is_queue(subject) || counted_.insert(subject).second)) ++of(policy).put_off;
+}
+
+status::SubjectCounts Placed::put_back() const {
+    status::SubjectCounts sum;
+    for (const auto& [policy, counts] : changes_)
+        sum += counts.put_back;
+    return sum;
 }
 
 void Placed::begin_pass() {
@@ -111,22 +118,9 @@ namespace {
 using State = planner::ThreadPlan::State;
 using planner::UndoPointer;
 
-constexpr std::string_view slot_mark = "slot";
-constexpr std::size_t longest_slot = 64; ///< a line of the file
-constexpr std::chrono::minutes former_slots_last{2};
-
-/// True if the thread had what it should have when it was last looked at. For a process that no policy wants
-/// any more, the undo record is the only evidence, and counts.
-bool was_in_place(const KnownProcess* process, const TaskId& id) {
-    if (process == nullptr) return true;
-    const auto* thread = process->threads.find(id.tid);
-    return thread != nullptr && thread->id == id && thread->state == State::in_place;
-}
-
-/// The mask of a thread that was found in place without our doing.
-const CpuSet* found_mask(const KnownProcess* process, const TaskId& id) {
+const KnownThread* find_thread(const KnownProcess* process, const TaskId& id) {
     const auto* thread = process == nullptr ? nullptr : process->threads.find(id.tid);
-    return thread != nullptr && thread->id == id && thread->found ? &*thread->found : nullptr;
+    return thread != nullptr && thread->id == id ? thread : nullptr;
 }
 
 /// The only undo record that the plan of one thread looks up.
@@ -137,33 +131,6 @@ struct OneRecord final : planner::UndoLookup {
 };
 
 } // namespace
-
-FormerSlots::FormerSlots(std::string path) : path_(std::move(path)) {
-    if (path_.empty()) return;
-    const auto text = host::read_file(path_, most * longest_slot, host::Links::refused);
-    if (!text || !*text || state::boot_of(**text) != state::FileBoot::ours) return;
-    for (const auto line : split(**text, '\n')) {
-        const auto fields = state::fields_of(line);
-        if (fields.size() != 4 || fields[0] != slot_mark) continue;
-        const auto tid = parse_number<int>(fields[1]);
-        const auto start = parse_number<std::uint64_t>(fields[2]);
-        const auto cpu = parse_number<unsigned>(fields[3]);
-        if (tid && start && cpu) slots_.insert_or_assign({*tid, *start}, *cpu);
-    }
-    kept_ = slots_;
-    if (!slots_.empty()) until_ = Clock::now() + former_slots_last;
-}
-
-Result<void> FormerSlots::keep(Slots slots) {
-    // Nothing to keep needs no file, and on a small /run the journal needs the room.
-    if (path_.empty() || (slots == kept_ && (slots.empty() || ::access(path_.c_str(), F_OK) == 0))) return {};
-    auto text = state::header();
-    for (const auto& [task, cpu] : slots)
-        text += state::LineWriter(slot_mark).number(task.tid).number(task.start_time).number(cpu).finish();
-    if (auto written = host::replace_file(path_, text, 0600); !written) return written;
-    kept_ = std::move(slots);
-    return {};
-}
 
 /// Where the policy may give way, what a thread had in place without our doing tells whether another program
 /// changes it.
@@ -224,6 +191,15 @@ const std::string* ThreadPlacer::policy_of(const Look& look) const {
     return queue == threads.end() ? nullptr : &queue->second.policy;
 }
 
+/// True for what was let go by hand: a process, which gets its originals back and is kept off no claimed CPUs
+/// either, and a kernel thread that does the work of a queue.
+bool ThreadPlacer::is_let_go(const Look& look) const {
+    if (shared_.releases.empty()) return false;
+    const auto* policy = look.thread.is_kernel() ? policy_of(look) : nullptr;
+    return (policy != nullptr && shared_.releases.policy(*policy)) ||
+           (!look.process.policy && shared_.releases.process(look.process.id));
+}
+
 /// The thread's undo record, or the one that it ought to have.
 UndoPointer ThreadPlacer::record_of(const machine::TaskMask& subject, const Look& look) const {
     if (auto record = shared_.journal().find(subject)) return record;
@@ -236,7 +212,7 @@ UndoPointer ThreadPlacer::record_of(const machine::TaskMask& subject, const Look
     const auto* source = undo_.explain(subject, allowed, look.creator, online);
     if (source == nullptr) return nullptr;
     const auto& undo = source->terms->undo;
-    if (current_->keeps_after_removal(undo.policy)) return nullptr;
+    if (shared_.keeps(undo.policy)) return nullptr;
     if (source->standing == state::Standing::kept && wanted_by == nullptr) return nullptr;
     return std::make_shared<planner::UndoRecord>(
         planner::UndoRecord{undo.original, allowed, allowed, undo.policy});
@@ -249,8 +225,6 @@ UndoPointer ThreadPlacer::take_record(const machine::TaskMask& subject, const Lo
     if (record && !journal.contains(subject)) {
         const auto& descent = undo_.descent_of(look.process.id);
         shared_.report(journal.put(subject, *record, &descent, subject.task.start_time));
-    } else if (!record && !look.thread.is_kernel()) {
-        undo_.leave(subject, look.thread.allowed, current_.placements().online);
     }
     return record;
 }
@@ -264,18 +238,29 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
 planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
     const auto& [process, thread, index, creator] = look;
-    // It was let go by hand, and so is not kept off claimed CPUs either.
-    if (!process.policy && shared_.releases.process(process.id)) return {};
-    const bool is_kept = record && current_->keeps_after_removal(record->policy);
+    if (is_let_go(look)) {
+        if (!record) return {};
+        planner::ThreadPlan plan{.state = State::changes};
+        plan.action = planner::Action{machine::TaskMask{thread.id, process.id.tid, thread.comm},
+                                      thread.allowed,
+                                      record->original,
+                                      "",
+                                      planner::Restored::asked_for,
+                                      true,
+                                      record};
+        return plan;
+    }
+    const bool is_kept = record && shared_.keeps(record->policy);
     OneRecord one(is_kept ? nullptr : std::move(record));
     const planner::Planning planning{current_.placements(), assignments, one, &shared_.executor};
-    const planner::ThreadView view{thread,
-                                   index,
-                                   shared_.executor.tasks_may_have_changed() &&
-                                       was_in_place(known, thread.id),
-                                   found_mask(known, thread.id),
-                                   joined(thread.id),
-                                   former_.find()};
+    // For a process that no policy wants any more, the undo record is the only evidence, and counts.
+    const auto* before = find_thread(known, thread.id);
+    const bool was_in_place = known == nullptr || (before != nullptr && before->state == State::in_place);
+    const planner::ThreadView view{.thread = thread,
+                                   .index = index,
+                                   .may_be_reset = was_in_place && shared_.executor.tasks_may_have_changed(),
+                                   .found = before != nullptr && before->found ? &*before->found : nullptr,
+                                   .joined = before == nullptr ? nullptr : before->joined.get()};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.
@@ -289,34 +274,17 @@ planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* k
     return plan;
 }
 
-void ThreadPlacer::keep_slots() {
-    using Kind = planner::DistributionId::Kind;
-    if (!former_.is_kept()) return;
-    FormerSlots::Slots slots;
-    for (const auto& [task, seat] : assignments_.seats()) {
-        const auto kind = assignments_.distribution(seat.table).kind;
-        if (kind == Kind::lanes || kind == Kind::all_lanes) slots.emplace(task, seat.now);
-        if (slots.size() == FormerSlots::most) break;
-    }
-    // Those that have none yet, as in the first pass, may get theirs later.
-    if (const auto* former = former_.find())
-        for (auto one = former->begin(); one != former->end() && slots.size() < FormerSlots::most; ++one)
-            slots.insert(*one);
-    if (const auto kept = former_.keep(std::move(slots)); !kept)
-        shared_.log.warn("the next daemon will not know which lanes tasks have: " + kept.error().to_string(),
-                         "slots not kept");
-}
-
 void ThreadPlacer::place(KnownProcess* known, const Look& look) {
     const auto& thread = look.thread;
     const machine::TaskMask subject{thread.id, look.process.id.tid, thread.comm};
-    auto record = take_record(subject, look);
-    const bool has_record = record != nullptr;
-    const auto plan = this->plan(std::move(record), known, look, assignments_);
-    if (known != nullptr) note(*known, thread, plan, has_record);
-    if (plan.forget)
-        shared_.report(
-            shared_.executor.part(subject, plan.is_kept ? state::Standing::kept : state::Standing::back));
+    const auto record = take_record(subject, look);
+    const auto plan = this->plan(record, known, look, assignments_);
+    if (known != nullptr) note(*known, thread, plan, record != nullptr);
+    if (plan.forget) {
+        const auto standing = plan.is_kept ? state::Standing::kept : state::Standing::back;
+        if (!plan.is_kept) placed_.left(record->policy);
+        shared_.report(shared_.executor.part(subject, standing));
+    }
     const auto* policy = policy_of(look);
     if (plan.is_by_kernel && policy != nullptr) undo_.follow_kernel(subject, thread.allowed, *policy);
     if (plan.action) return apply(known, look, *plan.action);

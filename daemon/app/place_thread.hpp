@@ -29,6 +29,8 @@ class Placed {
     void carried(const planner::Action& action, const enforcer::Applied& applied);
     /// A subject was looked at, and has what its policy wants.
     void found_in_place(const machine::Subject& subject, std::string_view policy);
+    /// A subject with a record keeps what another program has given it.
+    void left(const std::string& policy);
     /// A subject was looked at, and is not to be asked for again now.
     void found_put_off(const machine::Subject& subject, std::string_view policy);
 
@@ -41,6 +43,7 @@ class Placed {
 
     using Policies = std::map<std::string, status::PolicyChanges, std::less<>>;
     [[nodiscard]] const Policies& changes() const { return changes_; }
+    [[nodiscard]] status::SubjectCounts put_back() const; ///< for all policies
 
     struct News {
         std::string policy;
@@ -65,35 +68,6 @@ class Placed {
     bool is_in_pass_ = false;
 };
 
-/// Why `subject` was not changed, in a few words.
-[[nodiscard]] std::string reason_of(const enforcer::Applied& applied);
-
-/// The lanes that tasks have, for the next daemon: connections that are open stay with their worker, and
-/// their packets go on to arrive for the lane that it had. The journal does not tell that: a task may have
-/// more CPUs than its lane's, and when a daemon is stopped, all is put back. In a file of the runtime folder,
-/// a line for each task. The former ones hold for two minutes: later, lanes are dealt for other reasons.
-class FormerSlots {
-  public:
-    using Slots = planner::FormerSlots;
-    static constexpr std::size_t most = 4096; ///< tasks
-
-    /// Takes what an earlier daemon has left there. Without a file, or with one of an earlier boot, there are
-    /// none; lines that are torn are left out. "": nothing is read or written.
-    explicit FormerSlots(std::string path);
-    [[nodiscard]] bool is_kept() const { return !path_.empty(); }
-    /// For the next daemon; nothing is written if they are as before, and the file is there. An Error: the
-    /// file has what it had.
-    [[nodiscard]] Result<void> keep(Slots slots);
-    /// Those of an earlier daemon. Null: there are none, or not any more.
-    [[nodiscard]] const Slots* find() const { return Clock::now() < until_ ? &slots_ : nullptr; }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-    std::string path_;
-    Slots slots_, kept_;
-    Clock::time_point until_ = Clock::time_point::min();
-};
-
 /// Plans one thread, applies the plan, and notes the outcome: the one way for event and pass. `plan` and
 /// `explain` ask for the same plan without the rest.
 class ThreadPlacer {
@@ -105,10 +79,9 @@ class ThreadPlacer {
         unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
-    /// References must outlive it. `former`: the lanes that tasks had under the daemon before.
-    ThreadPlacer(Shared& shared, Undo& undo, Placed& placed, FormerSlots former)
-        : shared_(shared), current_(shared.current), undo_(undo), placed_(placed),
-          former_(std::move(former)) {}
+    /// References must outlive it.
+    ThreadPlacer(Shared& shared, Undo& undo, Placed& placed)
+        : shared_(shared), current_(shared.current), undo_(undo), placed_(placed) {}
 
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
@@ -118,21 +91,6 @@ class ThreadPlacer {
                                            planner::Assignments& assignments) const;
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
     [[nodiscard]] Undo& undo() const { return undo_; }
-    /// Writes down which lanes tasks have, for the next daemon.
-    void keep_slots();
-
-    /// A thread that asked for a place of its own, and the request.
-    struct Joiner {
-        int pid = 0;
-        planner::Joined joined;
-    };
-    using Joiners = std::unordered_map<TaskId, Joiner>;
-    [[nodiscard]] Joiners& joiners() { return joiners_; }
-    /// The request of a thread for itself; null: it made none.
-    [[nodiscard]] const planner::Joined* joined(const TaskId& thread) const {
-        const auto found = joiners_.find(thread);
-        return found == joiners_.end() ? nullptr : &found->second.joined;
-    }
 
   private:
     [[nodiscard]] planner::UndoPointer record_of(const machine::TaskMask& subject, const Look& look) const;
@@ -140,6 +98,7 @@ class ThreadPlacer {
     [[nodiscard]] planner::ThreadPlan plan(planner::UndoPointer record, const KnownProcess* known,
                                            const Look& look, planner::Assignments& assignments) const;
     [[nodiscard]] const std::string* policy_of(const Look& look) const;
+    [[nodiscard]] bool is_let_go(const Look& look) const;
     void apply(KnownProcess* process, const Look& look, const planner::Action& action);
     void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
                     planner::ThreadPlan::State state, bool has_record) const;
@@ -150,9 +109,7 @@ class ThreadPlacer {
     const Current& current_;
     Undo& undo_;
     Placed& placed_;
-    FormerSlots former_;
     planner::Assignments assignments_;
-    Joiners joiners_;
 };
 
 } // namespace affinityd::app

@@ -156,7 +156,7 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
 
 std::optional<Action> Queues::plan_restore(const Subject& subject) {
     const auto record = shared_.journal().find(subject);
-    if (!record || shared_.current->keeps_after_removal(record->policy)) return std::nullopt;
+    if (!record || shared_.keeps(record->policy)) return std::nullopt;
     const auto present = read(subject);
     const auto& online = shared_.current.placements().online;
     if (!present || (!planner::is_still_ours(*record, *present, online) &&
@@ -169,7 +169,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
 void Queues::restore_unwanted(const Subject& subject) {
     const auto record = shared_.journal().find(subject);
     if (!record) return;
-    if (shared_.current->keeps_after_removal(record->policy)) {
+    if (shared_.keeps(record->policy)) {
         shared_.report(shared_.executor.part(subject, state::Standing::kept));
         return;
     }
@@ -186,23 +186,25 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
         into.note = std::move(note);
     };
     const auto& other = decider(target);
-    const auto note = shared_.executor.note(target.subject);
+    const auto* rest = shared_.executor.rest(target.subject);
     if (shared_.releases.policy(target.policy)) return say(State::released);
-    if (!note && other.rank != target.rank)
+    if (rest == nullptr && other.rank != target.rank)
         return say(State::decided_by_other,
                    fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy));
-    if (note && note->kind == enforcer::Backoff::Note::Kind::fought_over)
+    if (rest != nullptr && !rest->diverted)
         return say(State::fought_over,
                    "fought over: another program keeps changing it; left alone for a while");
-    if (note)
+    if (rest != nullptr)
         return say(State::stood_in, fmt::format("CPU {} has no interrupt vector left: on CPU {} instead",
-                                                note->wanted.to_string(), note->given.to_string()));
+                                                rest->wanted->to_string(), rest->diverted->to_string()));
     if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
     if (planner::is_in_place(target, into.present, shared_.journal(), shared_.current.placements().online))
         return say(State::in_place);
-    if (const auto* refusal = shared_.executor.refusals().find(target.subject))
-        return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
-                   enforcer::to_string(*refusal));
+    if (const auto* trouble = shared_.executor.trouble(target.subject);
+        trouble != nullptr && trouble->refusal)
+        return say(trouble->refusal->outcome == enforcer::Outcome::immovable ? State::immovable
+                                                                             : State::refused,
+                   enforcer::to_string(*trouble->refusal));
     say(shared_.enforcer.acts() ? State::not_in_place : State::would_change);
 }
 

@@ -15,33 +15,27 @@ using std::chrono::milliseconds;
 constexpr std::array series{milliseconds(100),  milliseconds(200),  milliseconds(400),  milliseconds(600),
                             milliseconds(800),  milliseconds(1000), milliseconds(1500), milliseconds(2000),
                             milliseconds(3000), milliseconds(5000)};
-constexpr std::size_t most_looks_of_user = 4096, most_looks = 16'384;
+constexpr std::size_t most_looks = 16'384;
 
 } // namespace
 
-LaterLooks::Look* LaterLooks::find_or_add(int pid, uid_t user) {
-    if (const auto found = looks_.find(pid); found != looks_.end()) return &found->second;
-    if (looks_.size() >= most_looks) return nullptr;
-    auto& count = of_users_[user];
-    if (count >= most_looks_of_user) return nullptr;
-    ++count;
-    auto& look = looks_.try_emplace(pid).first->second;
-    look.user = user;
-    look.place = due_.emplace(never, pid);
-    return &look;
+LaterLooks::Look* LaterLooks::find_or_add(int pid) {
+    if (looks_.size() >= most_looks && !looks_.contains(pid)) return nullptr;
+    return &looks_[pid];
 }
 
 /// Where its next time is, among all; it has none: it is forgotten.
 void LaterLooks::place(int pid, Look& look) {
-    const auto when = std::min(look.series, look.once);
-    if (when == never) return forget(pid);
-    if (look.place->first == when) return;
-    due_.erase(look.place);
-    look.place = due_.emplace(when, pid);
+    due_.erase({look.due, pid});
+    look.due = std::min(look.series, look.once);
+    if (look.due == never)
+        looks_.erase(pid);
+    else
+        due_.emplace(look.due, pid);
 }
 
-void LaterLooks::begin_series(int pid, uid_t user, Clock::time_point now) {
-    auto* look = find_or_add(pid, user);
+void LaterLooks::begin_series(int pid, Clock::time_point now) {
+    auto* look = find_or_add(pid);
     if (look == nullptr) return;
     look->begun = now;
     look->next = 0;
@@ -56,8 +50,8 @@ void LaterLooks::end_series(int pid) {
     place(pid, found->second);
 }
 
-void LaterLooks::look_at(int pid, uid_t user, Clock::time_point when) {
-    auto* look = find_or_add(pid, user);
+void LaterLooks::look_at(int pid, Clock::time_point when) {
+    auto* look = find_or_add(pid);
     if (look == nullptr) return;
     look->once = when;
     place(pid, *look);
@@ -66,29 +60,26 @@ void LaterLooks::look_at(int pid, uid_t user, Clock::time_point when) {
 void LaterLooks::forget(int pid) {
     const auto found = looks_.find(pid);
     if (found == looks_.end()) return;
-    const auto of = of_users_.find(found->second.user);
-    if (--of->second == 0) of_users_.erase(of);
-    due_.erase(found->second.place);
+    due_.erase({found->second.due, pid});
     looks_.erase(found);
 }
 
-std::optional<LaterLooks::Due> LaterLooks::take_due(Clock::time_point now) {
+std::optional<int> LaterLooks::take_due(Clock::time_point now) {
     if (due_.empty() || due_.begin()->first > now) return std::nullopt;
     const int pid = due_.begin()->second;
     auto& look = looks_.find(pid)->second;
-    const Due due{pid, look.user};
     if (look.once <= now) look.once = never;
     // A process that was looked at late has not changed more often meanwhile.
     while (look.series <= now)
         look.series = ++look.next < series.size() ? look.begun + series[look.next] : never;
     place(pid, look);
-    return due;
+    return pid;
 }
 
 namespace {
 
 using host::ProcEvent;
-using Kind = TaskNews::Kind;
+using Kind = ThreadNews::Kind;
 
 constexpr std::size_t most_news = 32; // of one process; more: it is looked at as a whole
 constexpr std::size_t most_waiting = 16'384;
@@ -99,71 +90,38 @@ constexpr std::size_t most_muted = 16, most_floods = 64;
 constexpr std::chrono::seconds listed{3};         // after the last event that was left to a pass
 constexpr std::chrono::seconds between_passes{2}; // while processes are left to them
 
-Kind kind_of(const ProcEvent& event) {
-    if (event.kind == ProcEvent::Kind::exit) return Kind::gone;
-    if (!event.is_thread() || event.kind == ProcEvent::Kind::exec || event.kind == ProcEvent::Kind::ids)
-        return Kind::process;
-    return event.kind == ProcEvent::Kind::fork ? Kind::born : Kind::renamed;
-}
-
 bool is_end(const ProcEvent& event) { return event.kind == ProcEvent::Kind::exit && event.tid == event.pid; }
 
-bool ends_with_process(const ProcessNews& process) {
-    return process.news.empty() ? process.is_whole : process.news.back().kind == Kind::process;
+/// True for news of one thread that is not its process's main one.
+bool is_of_thread(const ProcEvent& event) {
+    return event.is_thread() && event.kind != ProcEvent::Kind::exec && event.kind != ProcEvent::Kind::ids;
 }
 
-/// A look at the whole process takes the place of all news, if there are none or too many.
-void look_at_whole(ProcessNews& process) {
-    process.is_whole = true;
-    process.news.clear();
-}
-
-/// Looking at the whole process, which is still to come, says all that is newer.
-void add_process(ProcessNews& process) {
-    if (ends_with_process(process)) return;
-    if (process.news.empty() || process.news.size() >= most_news)
-        look_at_whole(process);
-    else
-        process.news.push_back({Kind::process, process.pid, {}});
-}
-
-void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
-    if (kind == Kind::process) return add_process(process);
-    auto& news = process.news;
-    const bool is_of_main = event.tid == process.pid;
-    if (ends_with_process(process) && !(kind == Kind::gone && is_of_main)) return;
-    if (kind == Kind::gone && !is_of_main) {
-        // A process that was born and has ended meanwhile needs no look.
-        const auto is_birth = [&](const TaskNews& one) {
-            return one.kind == Kind::born && one.tid == event.tid;
-        };
-        if (const auto birth = std::find_if(news.rbegin(), news.rend(), is_birth); birth != news.rend()) {
-            news.erase(std::remove_if(std::prev(birth.base()), news.end(),
-                                      [&](const TaskNews& one) { return one.tid == event.tid; }),
-                       news.end());
-            return;
-        }
-    }
-    if (kind == Kind::renamed) {
-        const auto is_same = [&](const TaskNews& one) { return one.tid == event.tid; };
-        const auto last = std::find_if(news.rbegin(), news.rend(), is_same);
-        if (last != news.rend() && last->kind == Kind::renamed) {
-            last->name = event.name;
-            return;
-        }
-    }
-    if (news.size() < most_news)
-        news.push_back({kind, event.tid, event.name});
-    else
-        look_at_whole(process);
+/// The newest of a thread counts. A look at the whole process takes the place of all, if there are too many.
+void add_thread(ProcessNews& process, const ProcEvent& event) {
+    if (process.is_whole) return;
+    const auto kind = event.kind == ProcEvent::Kind::exit   ? Kind::gone
+                      : event.kind == ProcEvent::Kind::fork ? Kind::born
+                                                            : Kind::renamed;
+    std::erase_if(process.threads, [&](const ThreadNews& one) { return one.tid == event.tid; });
+    process.threads.push_back({kind, event.tid, event.name});
+    process.is_whole = process.threads.size() > most_news;
 }
 
 } // namespace
 
-ProcessNews* EventQueue::find_or_add(int pid, uid_t person, Clock::time_point now) {
+/// The person that pays for a process. One that runs with root's rights may have been started by any user:
+/// that is asked only where it matters, as it takes longer.
+uid_t EventQueue::person(int pid, Clock::time_point now) {
+    const auto owner = sources_.owner(pid);
+    return owner == 0 && budget_.is_low(0, now) ? sources_.starter(pid) : owner;
+}
+
+ProcessNews* EventQueue::find_or_add(int pid, Clock::time_point now) {
     if (const auto found = entries_.find(pid); found != entries_.end()) return &found->second;
-    if (budget_.is_spent(person, now) || entries_.size() >= most_waiting) {
-        leave(pid, person, now);
+    const auto person = budget_.is_calm(now) ? std::nullopt : std::optional(this->person(pid, now));
+    if ((person && budget_.is_spent(*person, now)) || entries_.size() >= most_waiting) {
+        leave(pid, person.value_or(inventory::FactSources::gone), now);
         return nullptr;
     }
     auto& news = entries_.try_emplace(pid).first->second;
@@ -171,6 +129,16 @@ ProcessNews* EventQueue::find_or_add(int pid, uid_t person, Clock::time_point no
     news.person = person;
     waiting_.push_back(pid);
     return &news;
+}
+
+/// While it hardly matters who pays, one in eight pays for all: to ask takes as long as all else that an exec
+/// costs which no policy wants.
+void EventQueue::charge(const ProcessNews& process, Clock::duration time, Clock::time_point now) {
+    constexpr unsigned sampled = 8;
+    if (process.person)
+        budget_.charge(*process.person, time, now);
+    else if (++unpaid_ % sampled == 0)
+        budget_.charge(person(process.pid, now), sampled * time, now);
 }
 
 void EventQueue::leave(int pid, uid_t person, Clock::time_point now) {
@@ -214,41 +182,41 @@ void EventQueue::begin_pass() {
         flood.most = 0;
 }
 
-void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    const auto kind = kind_of(event);
+void EventQueue::add(const ProcEvent& event, bool all_children, Clock::time_point now) {
     const bool is_child = event.kind == ProcEvent::Kind::fork && !event.is_thread();
     const auto waits = [this](int pid) { return entries_.contains(pid) || left_.contains(pid); };
     // A parent that waits may be one that a policy wants.
-    if (is_child && !asked.is_known(event.parent_pid) && !waits(event.parent_pid)) {
-        if (!asked.all_children) return;
+    if (is_child && !is_known(event.parent_pid) && !waits(event.parent_pid)) {
+        if (!all_children) return;
         // So far it is what its parent is.
-        const auto person = asked.person(event.pid);
-        if (budget_.is_spent(person, now)) return leave(event.pid, person, now);
-        budget_.charge(person, cost_of_event, now);
-        return later_.begin_series(event.pid, person, now);
+        const auto payer = person(event.pid, now);
+        if (budget_.is_spent(payer, now)) return leave(event.pid, payer, now);
+        budget_.charge(payer, cost_of_event, now);
+        return later_.begin_series(event.pid, now);
     }
     // Other threads of a process under policy may go on: the handling of the event finds out.
-    if (is_end(event) && !asked.is_known(event.pid)) later_.forget(event.pid);
+    if (is_end(event) && !is_known(event.pid)) later_.forget(event.pid);
     if (goes_on_leaving(event, now)) return;
-    const auto found = entries_.find(event.pid);
+    const bool is_of_process = !is_of_thread(event) && !is_end(event);
     // Threads of a process that no policy wants are of no interest; it is read as a whole if it waits.
-    if (kind != Kind::process && found == entries_.end() && !asked.is_known(event.pid)) return;
-    auto* news =
-        found != entries_.end() ? &found->second : find_or_add(event.pid, asked.person(event.pid), now);
+    if (!is_of_process && !entries_.contains(event.pid) && !is_known(event.pid)) return;
+    auto* news = find_or_add(event.pid, now);
     if (news == nullptr) return;
-    budget_.charge(news->person, cost_of_event, now);
-    news->has_changed |= kind == Kind::process;
+    if (news->person) budget_.charge(*news->person, cost_of_event, now);
+    news->has_changed |= is_of_process;
+    news->is_whole |= is_of_process;
+    news->has_lost_main |= is_end(event);
     news->is_executed |= event.kind == ProcEvent::Kind::exec;
     if (is_child && !news->creator) news->creator = event.parent_pid;
-    add_news(*news, kind, event);
+    if (is_of_thread(event)) add_thread(*news, event);
 }
 
 void EventQueue::release_due(Clock::time_point now) {
     for (std::size_t i = 0; i < most_due && later_.next_due() <= now; ++i) {
-        const auto due = later_.take_due(now);
-        if (!due) return;
-        if (left_.contains(due->pid)) continue;
-        if (auto* news = find_or_add(due->pid, due->user, now)) add_process(*news);
+        const auto pid = later_.take_due(now);
+        if (!pid) return;
+        if (left_.contains(*pid)) continue;
+        if (auto* news = find_or_add(*pid, now)) news->is_whole = true;
     }
 }
 
@@ -258,8 +226,8 @@ std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
         auto node = entries_.extract(waiting_.front());
         waiting_.pop_front();
         auto& news = node.mapped();
-        if (!budget_.is_spent(news.person, now)) return std::move(news);
-        leave(news.pid, news.person, now);
+        if (!news.person || !budget_.is_spent(*news.person, now)) return std::move(news);
+        leave(news.pid, *news.person, now);
     }
     return std::nullopt;
 }

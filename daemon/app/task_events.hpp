@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/task_table.hpp"
 #include "host/proc_connector.hpp"
+#include "inventory/facts.hpp"
 #include "status/status.hpp"
 
 #include <algorithm>
@@ -10,9 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -38,6 +39,8 @@ class Budget {
     [[nodiscard]] bool is_low(uid_t person, Clock::time_point now) const {
         return debt(person, now) > at_once / 2;
     }
+    /// True: no person has taken much lately, so that it hardly matters who pays.
+    [[nodiscard]] bool is_calm(Clock::time_point now) const { return latest_ - now <= at_once / 2; }
     /// Takes the time that work took. The loop may have been interrupted meanwhile, so no more than 2 ms
     /// count.
     void charge(uid_t person, Clock::duration time, Clock::time_point now) {
@@ -47,6 +50,7 @@ class Budget {
         auto& paid = paid_[person];
         paid = std::min(std::max(paid, now) + share * std::min<Clock::duration>(time, longest_charge),
                         now + longest_debt);
+        latest_ = std::max(latest_, paid);
     }
 
   private:
@@ -62,61 +66,49 @@ class Budget {
     }
 
     std::unordered_map<uid_t, Clock::time_point> paid_; ///< when all that was taken will have been earned
+    Clock::time_point latest_{};                        ///< of these
 };
 
 /// Which processes are to be looked at again although no event will name them. What a process writes over its
 /// arguments, or that it listens, the kernel tells nobody: such a process is looked at ten times in the
 /// five seconds after it was born, ran a program or changed its name or user. A new one is looked at once it
-/// has settled. Bounded: 4,096 processes of a user wait, 16,384 in all; passes find those that are left out.
+/// has settled. Bounded: 16,384 processes wait; passes find those that are left out.
 class LaterLooks {
   public:
     using Clock = std::chrono::steady_clock;
-    struct Due {
-        int pid = 0;
-        uid_t user = 0;
-    };
 
     /// It is to be looked at several times from now on, at growing distances. Begins anew if it is already.
-    void begin_series(int pid, uid_t user, Clock::time_point now);
+    void begin_series(int pid, Clock::time_point now);
     void end_series(int pid);
     /// It is to be looked at then, once. Another time that was said before holds no more.
-    void look_at(int pid, uid_t user, Clock::time_point when);
+    void look_at(int pid, Clock::time_point when);
     /// It has ended.
     void forget(int pid);
-    /// The next one whose time has come; no value: nobody's has.
-    [[nodiscard]] std::optional<Due> take_due(Clock::time_point now);
+    /// The next one whose time has come; no value: none.
+    [[nodiscard]] std::optional<int> take_due(Clock::time_point now);
     /// max(): never.
     [[nodiscard]] Clock::time_point next_due() const { return due_.empty() ? never : due_.begin()->first; }
-    [[nodiscard]] std::size_t size() const { return looks_.size(); }
 
   private:
     static constexpr Clock::time_point never = Clock::time_point::max();
     struct Look {
-        uid_t user = 0;
         Clock::time_point begun{};        ///< of the series
         std::size_t next = 0;             ///< look of the series
         Clock::time_point series = never; ///< when that is
         Clock::time_point once = never;
-        std::multimap<Clock::time_point, int>::iterator place{}; ///< in due_
+        Clock::time_point due = never; ///< in due_
     };
-    using Looks = std::unordered_map<int, Look>;
-    [[nodiscard]] Look* find_or_add(int pid, uid_t user);
+    [[nodiscard]] Look* find_or_add(int pid);
     void place(int pid, Look& look);
 
-    Looks looks_;
-    std::multimap<Clock::time_point, int> due_;
-    std::unordered_map<uid_t, std::size_t> of_users_;
+    std::unordered_map<int, Look> looks_;
+    std::set<std::pair<Clock::time_point, int>> due_;
 };
 
-/// One thing to do because of process events.
-struct TaskNews {
-    enum class Kind {
-        process, ///< the whole process is to be looked at
-        born,    ///< a thread
-        renamed, ///< a thread
-        gone     ///< a thread; the main thread's number: perhaps the process
-    };
-    Kind kind = Kind::process;
+/// The last that is known of a thread from process events.
+struct ThreadNews {
+    enum class Kind { born, renamed, gone };
+    Kind kind = Kind::born;
     int tid = 0;
     std::array<char, 16> name{}; ///< the new one; any bytes, NUL-terminated unless full
 };
@@ -124,12 +116,13 @@ struct TaskNews {
 /// What is to be done about one process, in this order.
 struct ProcessNews {
     int pid = 0;
-    uid_t person = 0;      ///< pays for it
-    bool is_whole = false; ///< the whole process is to be looked at first; most make no other news
-    std::vector<TaskNews> news{};
-    std::optional<int> creator; ///< the process that forked it, if that is why it is looked at
-    bool has_changed = false;   ///< some event said so; otherwise its time to be looked at again has come
-    bool is_executed = false;   ///< it runs another program
+    std::optional<uid_t> person; ///< pays for it; no value: not asked for
+    bool has_lost_main = false;  ///< the main thread has ended, and perhaps the process
+    bool is_whole = false;       ///< the process is to be looked at with all its threads
+    std::vector<ThreadNews> threads{};
+    std::optional<int> creator{}; ///< the process that forked it, if that is why it is looked at
+    bool has_changed = false;     ///< some event said so; otherwise its time to be looked at again has come
+    bool is_executed = false;     ///< it runs another program
 };
 
 /// Process events that wait to be handled, in the order in which they came; those of one process are one
@@ -139,14 +132,11 @@ class EventQueue {
   public:
     using Clock = Budget::Clock;
 
-    struct Asked {
-        std::function<bool(int pid)>
-            is_known; ///< a process under policy: births and ends of its threads matter
-        /// Children matter, whoever made them: some policy asks for what they may do without an event.
-        bool all_children = false;
-        std::function<uid_t(int pid)> person; ///< pays for the process
-    };
-    void add(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
+    /// References must outlive it.
+    EventQueue(inventory::FactSources& sources, const TaskTable& tasks) : sources_(sources), tasks_(tasks) {}
+
+    /// `all_children` matter, whoever made them: some policy asks for what they may do without an event.
+    void add(const host::ProcEvent& event, bool all_children, Clock::time_point now);
     /// The next process; no value: none waits.
     [[nodiscard]] std::optional<ProcessNews> next(Clock::time_point now);
     [[nodiscard]] bool empty() const { return waiting_.empty(); }
@@ -154,6 +144,8 @@ class EventQueue {
     [[nodiscard]] Clock::time_point next_due() const { return later_.next_due(); }
     /// The process is left to the next pass.
     void leave(int pid, uid_t person, Clock::time_point now);
+    /// Work for the process took that time.
+    void charge(const ProcessNews& process, Clock::duration time, Clock::time_point now);
     /// True once after processes were left: a pass is to come.
     [[nodiscard]] bool take_left_out() { return std::exchange(left_out_, false); }
     /// A pass begins, which looks at everything.
@@ -183,12 +175,17 @@ class EventQueue {
         int pid = 0;
         std::uint64_t most = 0; ///< events of that process between two passes
     };
-    ProcessNews* find_or_add(int pid, uid_t person, Clock::time_point now);
+    [[nodiscard]] uid_t person(int pid, Clock::time_point now);
+    [[nodiscard]] bool is_known(int pid) const { return tasks_.find(pid) != nullptr; }
+    ProcessNews* find_or_add(int pid, Clock::time_point now);
     [[nodiscard]] bool goes_on_leaving(const host::ProcEvent& event, Clock::time_point now);
     void count_left(int pid, Left& left, Clock::time_point now);
     void release_due(Clock::time_point now);
 
+    inventory::FactSources& sources_;
+    const TaskTable& tasks_;
     Budget budget_;
+    unsigned unpaid_ = 0; ///< processes that no person was asked for
     std::unordered_map<int, ProcessNews> entries_;
     std::deque<int> waiting_;
     std::unordered_map<int, Left> left_;

@@ -19,7 +19,7 @@ namespace {
 using State = planner::ThreadPlan::State;
 using policy::Model;
 
-/// False: the policy leaves it alone, or to whoever changed it after us.
+/// False: the policy leaves it alone, or to the program that changed it after us.
 bool gets_a_place(State state) {
     return state == State::in_place || state == State::changes || state == State::put_off ||
            state == State::outside || state == State::immovable;
@@ -80,9 +80,8 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
                                .present = thread.present,
                                .outcome = thread.outcome};
     const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
-    const auto note = shared_.executor.note(subject);
-    value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
-    value.corrections = shared_.executor.corrections(subject);
+    value.is_fought_over = shared_.executor.rest(subject) != nullptr;
+    if (const auto* trouble = shared_.executor.trouble(subject)) value.corrections = trouble->corrections;
     if (!read_again(pid, thread, value)) return std::nullopt;
     if (value.has_drifted && gives_way_) {
         value.has_drifted = false;
@@ -93,15 +92,14 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
     auto& held = holding_->second;
     ++held.threads;
     held.threads_wanted += gets_a_place(value.state) ? 1 : 0;
-    count_joined(thread.id);
+    count_joined(thread.joined.get());
     held.threads_drifted += value.has_drifted ? 1 : 0;
     const bool is_as_wanted = value.state == State::in_place && !value.has_drifted && !value.would_change;
     held.threads_in_place += is_as_wanted ? 1 : 0;
     return value;
 }
 
-void TaskStatus::count_joined(const TaskId& thread) {
-    const auto* joined = tasks_.placer().joined(thread);
+void TaskStatus::count_joined(const planner::Joined* joined) {
     if (joined == nullptr || joined->policy != holding_->first) return;
     const auto* resolved = shared_.current.placements().find(joined->policy); // none: a reload has come
     if (resolved == nullptr || !planner::is_in_force(*resolved->policy, joined)) return;

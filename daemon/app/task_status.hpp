@@ -27,8 +27,8 @@ inline constexpr const char* as_process = "affinity: full acts as process";
 [[nodiscard]] std::string nic_note(const World& world, const KnownProcess& process);
 
 /// Tells one status of processes and threads, and counts them, so that the sums are those of what is told.
-/// Masks are read for it: since the last look somebody may have changed them, and where the kernel gives no
-/// process events, who has ended is known by the next pass only.
+/// Masks are read for it: since the last look other programs may have changed them, and where the kernel
+/// gives no process events, only the next pass knows what has ended.
 class TaskStatus {
   public:
     /// References must outlive it.
@@ -43,7 +43,7 @@ class TaskStatus {
 
   private:
     [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
-    void count_joined(const TaskId& thread);
+    void count_joined(const planner::Joined* joined);
     Shared& shared_;
     Tasks& tasks_;
     Holdings holdings_;

@@ -32,9 +32,9 @@ KnownThread* KnownThreads::next(int tid) {
     return at == threads_.end() ? nullptr : &*at;
 }
 
-void KnownThreads::erase(int tid) {
-    const auto at = std::ranges::lower_bound(threads_, tid, {}, tid_of);
-    if (at != threads_.end() && at->id.tid == tid) threads_.erase(at);
+void KnownThreads::erase(const TaskId& id) {
+    const auto at = std::ranges::lower_bound(threads_, id.tid, {}, tid_of);
+    if (at != threads_.end() && at->id == id) threads_.erase(at);
 }
 
 std::size_t KnownThreads::count_below(int tid) const {
@@ -57,6 +57,12 @@ KnownProcess* TaskTable::find(int pid) {
 }
 
 const KnownProcess* TaskTable::find(int pid) const { return const_cast<TaskTable*>(this)->find(pid); }
+
+const KnownThread* TaskTable::find(int pid, const TaskId& thread) const {
+    const auto* process = find(pid);
+    const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
+    return known != nullptr && known->id == thread ? known : nullptr;
+}
 
 std::optional<std::size_t> TaskTable::policy_of(int pid) const {
     const auto* known = find(pid);

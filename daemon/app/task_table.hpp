@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -39,6 +40,7 @@ struct KnownThread {
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
     KnownSeat seat;
+    std::shared_ptr<const planner::Joined> joined; ///< the place that it asked for; null: none
 };
 
 /// The known threads of one process, ascending by tid.
@@ -50,7 +52,7 @@ class KnownThreads {
     KnownThread& insert(const TaskId& id);
     /// The first whose tid is not smaller; null: there is none.
     [[nodiscard]] KnownThread* next(int tid);
-    void erase(int tid);
+    void erase(const TaskId& id);
     /// How many of them have a smaller tid.
     [[nodiscard]] std::size_t count_below(int tid) const;
     [[nodiscard]] std::size_t size() const { return threads_.size(); }
@@ -78,7 +80,6 @@ struct KnownSettling {
 /// What the last look at a process told.
 struct KnownLook {
     std::uint64_t pass = 0;    ///< number of the last pass that saw it
-    int session = 0;           ///< 0: none that can be seen
     bool is_unread = false;    ///< this pass could not read it: it may still be there
     bool was_executed = false; ///< it ran another program when it could not be read
 };
@@ -108,6 +109,8 @@ class TaskTable {
   public:
     [[nodiscard]] KnownProcess* find(int pid);
     [[nodiscard]] const KnownProcess* find(int pid) const;
+    /// This very thread of a known process; null: it is not known.
+    [[nodiscard]] const KnownThread* find(int pid, const TaskId& thread) const;
     /// As index into the world's set; no value: it is under none.
     [[nodiscard]] std::optional<std::size_t> policy_of(int pid) const;
     /// The entry of this very process; an older one of the same number is replaced.

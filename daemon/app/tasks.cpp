@@ -19,29 +19,8 @@ namespace affinityd::app {
 
 namespace {
 
-/// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
-/// handled.
-constexpr std::chrono::milliseconds at_once{1};
 constexpr std::size_t most_unfinished = 16;
 constexpr std::size_t looked_at_a_pass = 64; // subjects that may have gone: each costs a read
-
-/// The threads that are known and were not seen, each once.
-std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, const state::Journal& journal) {
-    std::vector<TaskId> seen, unseen;
-    for (const auto& thread : turn.threads)
-        seen.push_back(thread.id);
-    std::ranges::sort(seen);
-    const auto note = [&](const TaskId& id) {
-        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
-    };
-    for (const auto& thread : known.threads)
-        note(thread.id);
-    for (const auto& id : journal.threads(known.id.tid))
-        note(id);
-    std::ranges::sort(unseen);
-    unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
-    return unseen;
-}
 
 std::chrono::milliseconds age(const TaskId& process) {
     const auto now = host::ticks_since_boot();
@@ -56,7 +35,7 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
     if (thread == nullptr) return;
     process.has_lost_main = true;
     if (thread->seat.is_own) assignments.leave_others(process.id, {}); // groups stay
-    process.threads.erase(process.id.tid);
+    process.threads.erase(process.id);
 }
 
 } // namespace
@@ -107,9 +86,10 @@ bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Pl
 
 Tasks::Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers)
     : shared_(shared), current_(shared.current), placer_(std::move(placer)), followers_(followers),
-      memory_(shared), sources_(shared.root) {}
+      memory_(shared), sources_(shared.root), events_(sources_, table_) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
+    if (shared_.releases.all()) return std::nullopt;
     const auto& world = *current_.world;
     if (serves_released_queue(scan, world.placements(), shared_.releases)) return std::nullopt;
     const auto policy =
@@ -121,7 +101,6 @@ std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) cons
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
     const int pid = scan.id().tid;
     const auto& placements = current_.placements();
-    if (serves_released_queue(scan, placements, shared_.releases)) return false;
     if (table_.find(pid) != nullptr || shared_.journal().has_process(pid) ||
         shared_.journal().has_process(creator))
         return true;
@@ -155,18 +134,8 @@ bool Tasks::sets_interrupts(const inventory::ProcessScan& scan) const {
 }
 
 void Tasks::process_changed(int pid, const ProcessChange& change) {
-    // A process that is named again and again keeps the progress of its turn, and gets another one
-    // afterwards.
-    const auto under_way =
-        std::ranges::find(unfinished_, pid, [](const Turn& turn) { return turn.scan.id().tid; });
-    if (under_way != unfinished_.end()) {
-        auto& again = under_way->again;
-        if (!again) again = change;
-        if (change.creator) again->creator = change.creator;
-        again->is_executed |= change.is_executed;
-        again->has_changed |= change.has_changed;
-        return;
-    }
+    // One that is named again begins anew; a pass comes to the end of one that is named again and again.
+    if (std::erase_if(unfinished_, [&](const auto& one) { return one.pid == pid; }) > 0) miss();
     auto scan = inventory::ProcessScan::open(shared_.root, pid, &sources_);
     if (!scan) return miss(scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
@@ -181,44 +150,31 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     const auto& facts = (turn ? turn->scan : **scan).facts();
     if (!facts.is_complete() && !facts.is_silent()) miss();
     look_later(facts, turn ? turn->policy : std::nullopt, change.has_changed);
-    const auto until = std::chrono::steady_clock::now() + at_once;
-    const bool is_finished = !turn || go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; });
     if (table_.policy_of(pid) != before) came_or_went();
-    if (is_finished) {
-        if (turn && turn->is_incomplete) miss();
-        return;
-    }
-    if (unfinished_.size() >= most_unfinished) return miss();
-    turn->person = sources_.starter(pid);
-    unfinished_.push_back(std::move(*turn));
-    shared_.work.want(Work::Urgency::now);
+    if (!turn) return;
+    // The rest of a large one waits until other events were handled.
+    auto look = look_at(std::move(*turn));
+    const bool is_finished = look.step(each_millisecond());
+    if (!is_finished && unfinished_.size() >= most_unfinished) return miss();
+    if (!is_finished) unfinished_.emplace_back(pid, sources_.starter(pid), std::move(look));
+    if (!is_finished || !doubtful_.empty()) shared_.work.want(Work::Urgency::now);
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {
     auto& budget = events_.budget();
     while (!unfinished_.empty()) {
-        Turn turn = std::move(unfinished_.front());
-        unfinished_.pop_front();
+        auto& [pid, person, look] = unfinished_.front();
         const auto begun = Budget::Clock::now();
-        if (budget.is_spent(turn.person, begun)) {
-            miss();
-            continue;
-        }
-        const int pid = turn.scan.id().tid;
-        const auto before = table_.policy_of(pid);
-        const bool is_finished = go_on(turn, out_of_time);
+        const bool is_spent = budget.is_spent(person, begun);
+        if (is_spent) miss();
+        const bool is_over = is_spent || look.step(out_of_time);
         const auto now = Budget::Clock::now();
-        budget.charge(turn.person, now - begun, now);
-        if (table_.policy_of(pid) != before) came_or_went();
-        if (!is_finished) {
-            unfinished_.push_front(std::move(turn));
-            return false;
-        }
-        if (turn.is_incomplete) miss();
-        if (turn.again) process_changed(pid, *turn.again);
+        budget.charge(person, now - begun, now);
+        if (!is_over) return false;
+        unfinished_.pop_front();
         if (out_of_time()) break;
     }
-    return unfinished_.empty();
+    return unfinished_.empty() && bury_doubtful(out_of_time);
 }
 
 void Tasks::process_moved(int pid) {
@@ -270,9 +226,9 @@ void Tasks::task_gone(int pid, int tid) {
     const bool lives_on = may_be_last && inventory::lives_on(shared_.root, known->id);
     if (tid == pid && lives_on) return lose_main(*known, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
-        placer_.joiners().erase(thread->id);
-        bury(thread->id, pid);
-        known->threads.erase(tid);
+        const TaskId id = thread->id;
+        bury(id, pid);
+        known->threads.erase(id);
     }
     // The process is gone with its last thread.
     if (!known->threads.empty() || lives_on) return;
@@ -305,7 +261,7 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan& scan, const Proces
     }
     // Most programs of a busy server end here: nothing is made for them.
     if (!policy && !must_look_at(scan, creator)) return std::nullopt;
-    Turn turn{std::move(scan), change, policy, current_.world};
+    Turn turn{std::move(scan), change, policy};
     turn.change.creator = creator;
     if (known != nullptr) {
         turn.change.has_lost_main |= known->has_lost_main;
@@ -321,7 +277,6 @@ void Tasks::take_in(Turn& turn, std::size_t policy) {
     const bool is_new = table_.find(scan.id().tid) == nullptr;
     auto& process = table_.insert(scan.id());
     process.comm = scan.comm();
-    process.look.session = std::max(scan.session(), 0);
     process.policy = policy;
     if (is_new) {
         const auto* parent = table_.find(scan.parent());
@@ -337,71 +292,55 @@ void Tasks::take_in(Turn& turn, std::size_t policy) {
         shared_.work.want(Work::Urgency::later);
 }
 
-/// True: they were read, or cannot be.
-bool Tasks::read_threads(Turn& turn, const OutOfTime& out_of_time) {
-    if (!turn.scan.step(out_of_time)) return false;
-    auto threads = turn.scan.take_threads();
-    if (threads)
-        turn.threads = std::move(*threads);
-    else
-        shared_.log.error(threads.error().to_string(), "threads not listed");
-    turn.is_incomplete = !threads;
-    turn.is_read = true;
-    return true;
-}
-
-/// Others had their turn meanwhile. False: the thread has ended.
-bool Tasks::read_again(inventory::Thread& thread, Turn& turn) const {
-    auto now = inventory::read_thread(shared_.root, turn.scan.id().tid, thread.id.tid);
-    turn.is_incomplete |= !now;
+/// Others had their turn meanwhile. False: the thread has ended, or cannot be read.
+bool Tasks::read_again(inventory::Thread& thread, int pid) {
+    auto now = inventory::read_thread(shared_.root, pid, thread.id.tid);
+    if (!now) miss();
     if (!now || !*now || (*now)->id != thread.id) return false;
     thread = std::move(**now);
     return true;
 }
 
-bool Tasks::is_released(const Turn& turn) const {
-    return serves_released_queue(turn.scan, current_.placements(), shared_.releases) ||
-           (turn.policy && shared_.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id()));
-}
-
-/// Looks at its threads until `out_of_time` says so. True: at all of them.
-bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
-    const int pid = turn.scan.id().tid;
-    const auto leave = [&] {
-        const bool left = out_of_time();
-        turn.was_left |= left;
-        return left;
-    };
-    if (!turn.is_read && !read_threads(turn, leave)) return false;
-    auto* known = table_.find(pid);
-    // The process may have ended meanwhile, or gone over to another policy, with which the rest was done.
-    const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
-    if (turn.world != current_.world || (turn.policy ? !is_same : known != nullptr)) return true;
-    follow_exec(turn);
-    if (is_released(turn)) return true;
-    auto view = view_of(turn.scan.id(), turn.policy, known);
-    while (turn.next < turn.threads.size()) {
-        const auto index = turn.next++;
-        auto& thread = turn.threads[index];
-        if (turn.was_left && !read_again(thread, turn)) continue;
-        // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
-        view.cpuset = nullptr;
-        if (known != nullptr || shared_.journal().contains(machine::TaskMask{thread.id, pid, {}}))
-            view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
-        placer_.place(known, {view, thread, static_cast<unsigned>(index),
-                              thread.id == turn.scan.id() ? *turn.change.creator : pid});
-        if (known != nullptr) look_soon(*known, thread.id);
-        if (turn.next < turn.threads.size() && leave()) return false;
+/// A process with thousands of threads is left and taken up again.
+Slices Tasks::look_at(Turn turn) {
+    const auto world = current_.world; // another one has other indices
+    const auto id = turn.scan.id();
+    const int pid = id.tid;
+    bool was_left = false; // what events said meanwhile is newer
+    while (!turn.scan.step(a_part))
+        was_left |= co_yield pause;
+    auto read = turn.scan.take_threads();
+    if (!read) {
+        shared_.log.error(read.error().to_string(), "threads not listed");
+        miss();
     }
-    return finish(turn, leave);
+    auto threads = std::move(read).value_or(Threads{});
+    KnownCpuset unwanted; // of a process that no policy wants
+    for (unsigned index = 0; index < threads.size(); ++index) {
+        if (index > 0) was_left |= co_yield pause;
+        auto* known = table_.find(pid);
+        // The process may have ended meanwhile, or gone over to another policy, with which the rest was done.
+        const bool is_same = known != nullptr && known->id == id && known->policy == turn.policy;
+        if (world != current_.world || (turn.policy ? !is_same : known != nullptr)) co_return;
+        if (turn.policy && shared_.releases.covers(world->policy(*turn.policy).name, id)) co_return;
+        if (index == 0) follow_exec(turn, threads);
+        auto& thread = threads[index];
+        if (was_left && !read_again(thread, pid)) continue;
+        auto view = view_of(id, turn.policy, known);
+        // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
+        if (known != nullptr || shared_.journal().contains(machine::TaskMask{thread.id, pid, {}}))
+            view.cpuset = cpuset_of(known == nullptr ? unwanted : known->cpuset, pid, thread);
+        placer_.place(known, {view, thread, index, thread.id == id ? *turn.change.creator : pid});
+        if (known != nullptr) look_soon(*known, thread.id);
+    }
+    if (auto* known = table_.find(pid); known != nullptr && !threads.empty()) finish(*known, threads);
 }
 
 /// A thread that runs another program ends all others and has the main thread's number and start time from
 /// then on, but its own mask, so it brings its record along.
-void Tasks::follow_exec(const Turn& turn) {
-    if (turn.next > 0) return; // it was done with the first thread
-    if (turn.threads.empty() || turn.threads.front().id != turn.scan.id()) return;
-    const auto& main = turn.threads.front();
+void Tasks::follow_exec(const Turn& turn, const Threads& threads) {
+    if (threads.front().id != turn.scan.id()) return;
+    const auto& main = threads.front();
     if (auto* known = table_.find(main.id.tid)) known->has_lost_main = false;
     // An end of the main thread that no event told is not looked for: a worker that ended looks the same.
     if (!turn.change.has_lost_main) return;
@@ -411,7 +350,7 @@ void Tasks::follow_exec(const Turn& turn) {
         return record && planner::is_as_given(*record, main.allowed, online);
     };
     const machine::TaskMask subject{main.id, main.id.tid, main.comm};
-    const std::span others(turn.threads.begin() + 1, turn.threads.end()); // ascending
+    const std::span others(threads.begin() + 1, threads.end()); // ascending
     for (const auto& id : shared_.journal().threads(main.id.tid)) {
         const machine::TaskMask other{id, main.id.tid, {}};
         if (id == main.id || std::ranges::binary_search(others, id, {}, &inventory::Thread::id)) continue;
@@ -430,27 +369,31 @@ void Tasks::follow_exec(const Turn& turn) {
                                          nullptr, subject.task.start_time));
 }
 
-/// Clears away threads that ended while nobody looked: thousands may have. True: all of them.
-bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
-    const int pid = turn.scan.id().tid;
-    auto* known = table_.find(pid);
-    if (known == nullptr || turn.threads.empty()) return true;
-    if (!turn.unseen) turn.unseen = find_unseen(turn, *known, shared_.journal());
-    while (!turn.unseen->empty()) {
-        const TaskId id = turn.unseen->back();
-        turn.unseen->pop_back();
-        bury_if_gone(pid, id, known);
-        if (!turn.unseen->empty() && out_of_time()) return false;
-    }
-    if (turn.threads.size() > 1)
-        made_threads(*known, std::ranges::max(turn.threads, {}, [](const auto& thread) {
-                                 return thread.id.start_time;
-                             }).id.start_time);
+/// Known threads that the scan has not found may have ended unseen.
+void Tasks::doubt_unseen(const Threads& threads, const KnownProcess& known) {
+    const int pid = known.id.tid;
+    const std::span others(threads.begin() + 1, threads.end()); // ascending
+    const auto doubt = [&](const TaskId& id) {
+        if (id != threads.front().id && !std::ranges::binary_search(others, id, {}, &inventory::Thread::id))
+            doubtful_.push_back({id, pid, {}});
+    };
+    for (const auto& thread : known.threads)
+        doubt(thread.id);
+    for (const auto& id : shared_.journal().threads(pid))
+        if (known.threads.find(id.tid) == nullptr) doubt(id);
+}
+
+/// All its threads were looked at.
+void Tasks::finish(KnownProcess& known, const Threads& threads) {
+    doubt_unseen(threads, known);
+    if (threads.size() > 1)
+        made_threads(known, std::ranges::max(threads, {}, [](const auto& thread) {
+                                return thread.id.start_time;
+                            }).id.start_time);
     // So that it is watched; of a program that settles, at the end of that, as many do not live so long.
-    if (!known->settling) learn_cpuset(known->cpuset, pid);
-    memory_.follow(*known);
-    followers_.steering.observe(*known);
-    return true;
+    if (!known.settling) learn_cpuset(known.cpuset, known.id.tid);
+    memory_.follow(known);
+    followers_.steering.observe(known);
 }
 
 /// Reads it once in each pass.
@@ -475,7 +418,7 @@ void Tasks::look_soon(const KnownProcess& process, const TaskId& thread) {
     if (process.settling || !shared_.root.is_live()) return;
     const int pid = process.id.tid;
     if (const auto when = shared_.executor.next_look(machine::TaskMask{thread, pid, {}}))
-        events_.later().look_at(pid, sources_.owner(pid), *when);
+        events_.later().look_at(pid, *when);
 }
 
 /// If the process is new to its policy, or runs another program, it begins to settle; if its time has come,
@@ -492,7 +435,7 @@ void Tasks::settle(KnownProcess& process, bool is_new, bool is_executed) {
     const auto left = is_executed ? whole : whole - std::min(whole, age(process.id));
     if (left == milliseconds::zero() || !shared_.root.is_live()) return;
     process.settling = {now + left, now + left};
-    events_.later().look_at(process.id.tid, sources_.owner(process.id.tid), now + left);
+    events_.later().look_at(process.id.tid, now + left);
 }
 
 /// It has several threads, the newest with that start time: it has settled when it has made no more for a
@@ -502,7 +445,7 @@ void Tasks::made_threads(KnownProcess& process, std::uint64_t newest) {
     auto& [until, due, last] = *process.settling;
     last = newest;
     due = std::min(until, LaterLooks::Clock::now() + current_->policy(process.policy).settle / 4);
-    events_.later().look_at(process.id.tid, sources_.owner(process.id.tid), due);
+    events_.later().look_at(process.id.tid, due);
 }
 
 /// `policy`: the one that wants the process now, if any does. `has_changed`: an event has named it.
@@ -515,90 +458,68 @@ void Tasks::look_later(const inventory::ProcessFacts& facts, std::optional<std::
     if (!world.matcher().may_want_later(facts, lineage, policy))
         events_.later().end_series(pid);
     else if (has_changed)
-        events_.later().begin_series(pid, sources_.owner(pid), LaterLooks::Clock::now());
+        events_.later().begin_series(pid, LaterLooks::Clock::now());
 }
 
 // The pass.
 
-void Tasks::begin_pass() {
-    sources_.refresh();
-    ++passes_; // what an unfinished pass saw is seen again
-    pids_.reset();
-    turn_.reset();
-    is_listed_ = false;
-    unseen_.reset();
-    swept_ = 0;
-    doubtful_.clear();
-}
-
-std::optional<int> Tasks::next_pid() {
-    if (!pids_) {
-        auto pids = inventory::PidStream::open(shared_.root);
-        if (!pids) return give_up_list("the processes could not be listed: " + pids.error().to_string());
-        pids_ = std::move(*pids);
-    }
-    const auto pid = pids_->next();
-    if (!pid) return give_up_list("the list of processes broke off: " + pid.error().to_string());
-    return *pid;
-}
-
 /// The rest is not listed: what is known may still be there.
-std::nullopt_t Tasks::give_up_list(const std::string& why) {
+void Tasks::give_up_list(const std::string& why) {
     shared_.log.error(why, "not listed");
     for (auto& [pid, process] : table_.processes())
         process.look.is_unread = true;
-    return std::nullopt;
 }
 
-/// True: there is a process to go on with, or the list is at its end.
-bool Tasks::begin_next() {
-    const auto pid = next_pid();
-    is_listed_ = !pid;
-    if (!pid) return true;
-    auto scan = inventory::ProcessScan::open(shared_.root, *pid, &sources_);
-    if (!scan) {
-        shared_.log.error(scan.error().to_string(), "process not read");
-        if (auto* known = table_.find(*pid)) known->look.is_unread = true;
-    }
-    if (!scan || !*scan) return false;
-    if (!(*scan)->is_kernel()) followers_.writers.see(*pid, (*scan)->comm());
-    turn_ = begin_turn(**scan);
-    return turn_.has_value();
-}
-
-bool Tasks::look_at_all(const OutOfTime& out_of_time) {
-    while (!is_listed_) {
-        if (turn_ || begin_next()) {
-            if (turn_ && !go_on(*turn_, out_of_time)) return false;
-            if (turn_)
-                if (const auto* known = table_.find(turn_->scan.id().tid)) followers_.bookkeeping.see(*known);
-            turn_.reset();
+Slices Tasks::look_at_all() {
+    sources_.refresh();
+    ++passes_; // what an unfinished pass saw is seen again
+    auto pids = inventory::PidStream::open(shared_.root);
+    if (!pids) co_return give_up_list("the processes could not be listed: " + pids.error().to_string());
+    while (true) {
+        const auto pid = pids->next();
+        if (!pid) co_return give_up_list("the list of processes broke off: " + pid.error().to_string());
+        if (!*pid) co_return;
+        auto scan = inventory::ProcessScan::open(shared_.root, **pid, &sources_);
+        if (!scan) {
+            shared_.log.error(scan.error().to_string(), "process not read");
+            if (auto* known = table_.find(**pid)) known->look.is_unread = true;
+        } else if (*scan) {
+            if (!(*scan)->is_kernel()) followers_.writers.see(**pid, (*scan)->comm());
+            if (auto turn = begin_turn(**scan)) {
+                auto look = look_at(std::move(*turn));
+                for (bool is_new_slice = false; !look.part(is_new_slice);)
+                    is_new_slice = co_yield pause;
+                if (const auto* known = table_.find(**pid)) followers_.bookkeeping.see(*known);
+            }
         }
-        if (!is_listed_ && out_of_time()) return false;
+        co_yield pause;
     }
-    pids_.reset();
-    return true;
 }
 
-bool Tasks::end_pass(const OutOfTime& out_of_time) {
-    if (!unseen_) {
-        unseen_.emplace();
-        for (auto& [pid, process] : table_.processes()) {
-            if (std::exchange(process.look.is_unread, false)) process.look.pass = passes_;
-            if (process.look.pass != passes_) unseen_->push_back(pid);
-        }
+Slices Tasks::end_pass() {
+    std::vector<int> unseen;
+    for (auto& [pid, process] : table_.processes()) {
+        if (std::exchange(process.look.is_unread, false)) process.look.pass = passes_;
+        if (process.look.pass != passes_) unseen.push_back(pid);
     }
-    while (!unseen_->empty()) {
-        const int pid = unseen_->back();
-        unseen_->pop_back();
+    for (const int pid : unseen) {
         // An event may have named it since.
         const auto* known = table_.find(pid);
         if (known != nullptr && known->look.pass != passes_ && !known->look.is_unread) drop(pid);
-        if (out_of_time()) return false;
+        co_yield pause;
     }
-    if (!sweep(out_of_time)) return false;
+    // Tasks of processes outside the table that ended unseen. Those of processes in it have just been seen.
+    const auto& journal = shared_.journal();
+    for (int pid = journal.next_process(0); pid != 0; pid = journal.next_process(pid)) {
+        if (table_.find(pid) == nullptr)
+            for (const auto& id : journal.threads(pid))
+                doubtful_.push_back({id, pid, {}});
+        do
+            co_yield pause;
+        while (!bury_doubtful(a_part));
+    }
+    shared_.executor.drop_gone(looked_at_a_pass);
     if (passes_ >= missing_until_) missing_until_ = 0;
-    return true;
 }
 
 void Tasks::use_policies_of(const World& before) {
@@ -640,53 +561,36 @@ void Tasks::bury(const TaskId& thread, int pid) {
     shared_.report(shared_.executor.gone(machine::TaskMask{thread, pid, {}}));
 }
 
-/// A thread that may have ended; `known`: the process's entry, if it has one.
-void Tasks::bury_if_gone(int pid, const TaskId& thread, KnownProcess* known) {
-    if (!shared_.executor.is_gone(machine::TaskMask{thread, pid, {}})) return;
-    bury(thread, pid);
-    if (known == nullptr) return;
-    const auto* found = known->threads.find(thread.tid);
-    if (found != nullptr && found->id == thread) known->threads.erase(thread.tid);
-}
-
-/// Tasks of processes outside the table that ended while nobody looked. Those of processes in it have just
-/// been seen. True: all of them.
-bool Tasks::sweep(const OutOfTime& out_of_time) {
-    while (swept_) {
-        if (!doubtful_.empty()) {
-            bury_if_gone(swept_pid_, doubtful_.back(), nullptr);
-            doubtful_.pop_back();
-        } else if (swept_pid_ = shared_.journal().next_process(*swept_); swept_pid_ != 0) {
-            swept_ = swept_pid_;
-            if (table_.find(swept_pid_) == nullptr) doubtful_ = shared_.journal().threads(swept_pid_);
-        } else {
-            swept_.reset();
-            shared_.executor.drop_gone(looked_at_a_pass);
-            break;
+/// Tasks that may have ended. True: all of them.
+bool Tasks::bury_doubtful(const OutOfTime& out_of_time) {
+    while (!doubtful_.empty()) {
+        const auto task = std::move(doubtful_.back());
+        doubtful_.pop_back();
+        if (shared_.executor.is_gone(task)) {
+            bury(task.task, task.pid);
+            if (auto* known = table_.find(task.pid)) known->threads.erase(task.task);
         }
-        if (out_of_time()) return false;
+        if (out_of_time()) return doubtful_.empty();
     }
     return true;
 }
 
-bool GroupMembers::step(const OutOfTime& out_of_time) {
-    while (!groups_.empty()) {
-        const auto pids = processes_in(sys_, groups_.back());
-        groups_.pop_back();
-        if (pids) pids_.insert(pids_.end(), pids->begin(), pids->end());
-        if (!pids || pids_.size() > most) { // a pass goes by processes
-            too_many_();
-            return true;
+Slices Tasks::look_at_members(std::vector<std::string> groups, std::function<void()> too_many) {
+    constexpr std::size_t most = 1024; // a pass goes by processes
+    std::vector<int> pids;
+    for (const auto& group : groups) {
+        const auto members = processes_in(shared_.root.sys(), group);
+        if (members) pids.insert(pids.end(), members->begin(), members->end());
+        if (!members || pids.size() > most) {
+            too_many();
+            co_return;
         }
-        if (out_of_time()) return false;
+        co_yield pause;
     }
-    while (!pids_.empty()) {
-        const int pid = pids_.back();
-        pids_.pop_back();
-        tasks_.process_moved(pid);
-        if (out_of_time()) return pids_.empty();
+    for (const int pid : pids) {
+        process_moved(pid);
+        co_yield pause;
     }
-    return true;
 }
 
 } // namespace affinityd::app

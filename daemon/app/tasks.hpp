@@ -15,8 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,23 +55,11 @@ struct ProcessChange {
     bool has_lost_main = false;   ///< its main thread has ended; if there is one again, it was another thread
 };
 
-/// One process whose threads are being looked at, and how far that has come: a process with thousands of
-/// threads is left and taken up again.
+/// One process whose threads are to be looked at.
 struct Turn {
     inventory::ProcessScan scan;
     ProcessChange change{};            ///< the creator is known always
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
-    std::shared_ptr<World> world;      ///< in force when it began: another set has other indices
-    std::vector<inventory::Thread> threads{};
-    std::size_t next = 0;       ///< of `threads`
-    bool is_read = false;       ///< `threads` has been read
-    bool is_incomplete = false; ///< some of its threads could not be read: another pass is to look at it
-    /// Known threads that the scan did not find, once it is through.
-    std::optional<std::vector<TaskId>> unseen{};
-    KnownCpuset cpuset{};                 ///< of a process that no policy wants
-    std::optional<ProcessChange> again{}; ///< an event has named it meanwhile: it wants another turn
-    uid_t person = 0;                     ///< pays for it
-    bool was_left = false;                ///< since some of it was read: what events said meanwhile is newer
 };
 
 /// True for a kernel thread that does a queue's work under a policy that was told to let go: it stays as it
@@ -98,6 +86,10 @@ class Tasks {
     void process_changed(int pid, const ProcessChange& change = {});
     /// A process may be in another control group than before.
     void process_moved(int pid);
+    /// Looks at the processes of control groups into which processes were put; which ones is not told. A
+    /// process may come under another policy that way, or into another cpuset. `groups` are paths below the
+    /// folder where control groups are mounted; `too_many` is called where a pass is shorter.
+    [[nodiscard]] Slices look_at_members(std::vector<std::string> groups, std::function<void()> too_many);
     /// A thread was born.
     void thread_changed(int pid, int tid);
     /// A thread has named itself. One that is known is not read again, for the name came with the event; but
@@ -106,15 +98,14 @@ class Tasks {
     void task_gone(int pid, int tid);
     /// What is known counts as stale until a pass that begins later has ended.
     void events_lost() { missing_until_ = passes_ + 1; }
-    /// Goes on with processes that events have left unfinished. True: there are none.
+    /// Goes on with what events have left unfinished. True: nothing.
     bool step(const OutOfTime& out_of_time);
 
     // The pass.
-    void begin_pass();
-    /// Each process is listed, read as far as it is wanted, and placed. True: all of them.
-    bool look_at_all(const OutOfTime& out_of_time);
-    /// The pass has seen all processes: drops what it has not seen, in slices. True: all of it.
-    bool end_pass(const OutOfTime& out_of_time);
+    /// Each process is listed, read as far as it is wanted, and placed.
+    [[nodiscard]] Slices look_at_all();
+    /// The pass has seen all processes: drops what it has not seen.
+    [[nodiscard]] Slices end_pass();
 
     /// Another set of policies is in force: processes keep their policy by its name.
     void use_policies_of(const World& before);
@@ -134,18 +125,16 @@ class Tasks {
     [[nodiscard]] EventQueue& events() { return events_; }
 
   private:
-    [[nodiscard]] bool begin_next();
-    [[nodiscard]] std::optional<int> next_pid();
-    std::nullopt_t give_up_list(const std::string& why);
+    void give_up_list(const std::string& why);
+    [[nodiscard]] Slices look_at(Turn turn);
     [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan& scan,
                                                  const ProcessChange& change = {});
     void take_in(Turn& turn, std::size_t policy);
-    bool go_on(Turn& turn, const OutOfTime& out_of_time);
-    [[nodiscard]] bool read_threads(Turn& turn, const OutOfTime& out_of_time);
-    [[nodiscard]] bool read_again(inventory::Thread& thread, Turn& turn) const;
-    [[nodiscard]] bool is_released(const Turn& turn) const;
-    void follow_exec(const Turn& turn);
-    [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
+    using Threads = std::vector<inventory::Thread>;
+    [[nodiscard]] bool read_again(inventory::Thread& thread, int pid);
+    void follow_exec(const Turn& turn, const Threads& threads);
+    void doubt_unseen(const Threads& threads, const KnownProcess& known);
+    void finish(KnownProcess& known, const Threads& threads);
     void place_fresh(KnownProcess& process, const inventory::Thread& thread);
     void look_soon(const KnownProcess& process, const TaskId& thread);
     void learn_cpuset(KnownCpuset& known, int pid);
@@ -161,8 +150,7 @@ class Tasks {
     // Tasks that have ended: their slots, records, refusals and backoffs are dropped.
     void drop(int pid);
     void bury(const TaskId& thread, int pid);
-    void bury_if_gone(int pid, const TaskId& thread, KnownProcess* known);
-    [[nodiscard]] bool sweep(const OutOfTime& out_of_time);
+    [[nodiscard]] bool bury_doubtful(const OutOfTime& out_of_time);
 
     [[nodiscard]] bool sets_interrupts(const inventory::ProcessScan& scan) const;
     void came_or_went();
@@ -177,38 +165,15 @@ class Tasks {
     TaskTable table_;
     inventory::FactSources sources_;
     EventQueue events_;
-    std::deque<Turn> unfinished_;     ///< of events, at most 16: each holds a descriptor and memory
-    std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
-
-    // For the pass.
+    struct Unfinished {
+        int pid = 0;
+        uid_t person = 0; ///< pays for it
+        Slices look;
+    };
+    std::list<Unfinished> unfinished_;        ///< of events, at most 16: each holds a descriptor and memory
+    std::vector<machine::TaskMask> doubtful_; ///< may have ended unseen
+    std::uint64_t missing_until_ = 0;         ///< the pass that makes up for lost events; 0: none were lost
     std::uint64_t passes_ = 0;
-    std::optional<inventory::PidStream> pids_;
-    std::optional<Turn> turn_;               ///< of the process that is looked at now
-    bool is_listed_ = false;                 ///< all processes were named
-    std::optional<std::vector<int>> unseen_; ///< processes, still to be dropped; no value: not looked for yet
-    std::optional<int> swept_;               ///< up to which pid the sweep has come; no value: it is over
-    int swept_pid_ = 0;                      ///< the process that it has reached
-    std::vector<TaskId> doubtful_;           ///< its threads that are still to be checked
-};
-
-/// Looks at the processes of control groups into which processes were put; which ones is not told. A process
-/// may come under another policy that way, or into another cpuset.
-class GroupMembers final : public Job {
-  public:
-    static constexpr std::size_t most = 1024; ///< processes that are looked at one by one
-    /// `groups` are paths below the folder where control groups are mounted. References must outlive it;
-    /// `too_many` is called where a pass is shorter.
-    GroupMembers(const host::Dir& sys, Tasks& tasks, std::vector<std::string> groups,
-                 std::function<void()> too_many)
-        : sys_(sys), tasks_(tasks), groups_(std::move(groups)), too_many_(std::move(too_many)) {}
-    bool step(const OutOfTime& out_of_time) override;
-
-  private:
-    const host::Dir& sys_;
-    Tasks& tasks_;
-    std::vector<std::string> groups_;
-    std::function<void()> too_many_;
-    std::vector<int> pids_; ///< still to be looked at
 };
 
 } // namespace affinityd::app

@@ -122,7 +122,7 @@ void Units::look(const std::string& name, Unit& unit) {
         unit.policy = *unit.policies.begin();
         unit.obstacle = obstacle_of(unit);
         ask(name);
-    } else if (has_record && !shared_.current->keeps_after_removal(unit.policy)) {
+    } else if (has_record && !shared_.keeps(unit.policy)) {
         ask(name);
     } else {
         if (has_record) shared_.report(shared_.executor.part(subject, state::Standing::kept));

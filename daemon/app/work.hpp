@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <deque>
@@ -17,6 +18,18 @@ using OutOfTime = std::function<bool()>;
 /// The same for one small part.
 [[nodiscard]] inline bool a_part() { return true; }
 
+/// Says so once in each millisecond.
+[[nodiscard]] inline OutOfTime each_millisecond() {
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds slice{1};
+    return [until = Clock::now() + slice]() mutable {
+        const auto now = Clock::now();
+        const bool is_over = now >= until;
+        if (is_over) until = now + slice;
+        return is_over;
+    };
+}
+
 /// Work that is too long for one turn of the loop.
 class Job {
   public:
@@ -25,7 +38,8 @@ class Job {
     virtual bool step(const OutOfTime& out_of_time) = 0;
 };
 
-/// Where `co_yield pause` stands, the slice of a job may end, and with `co_yield end_of_slice` it does.
+/// Where `co_yield pause` stands, the slice of a job may end, and with `co_yield end_of_slice` it does. Its
+/// value is true if the slice has ended: other work had its turn.
 struct Pause {
     bool ends_slice = false;
 };
@@ -36,15 +50,19 @@ inline constexpr Pause pause{}, end_of_slice{true};
 class Slices final : public Job {
   public:
     struct promise_type {
-        bool ends_slice = false;
+        bool ends_slice = false, is_new_slice = false;
         Slices get_return_object() {
             return Slices(std::coroutine_handle<promise_type>::from_promise(*this));
         }
         std::suspend_always initial_suspend() noexcept { return {}; }
         std::suspend_always final_suspend() noexcept { return {}; }
-        std::suspend_always yield_value(Pause at) noexcept {
+        struct Yield : std::suspend_always {
+            const promise_type& promise;
+            bool await_resume() const noexcept { return promise.is_new_slice; }
+        };
+        Yield yield_value(Pause at) noexcept {
             ends_slice = at.ends_slice;
-            return {};
+            return {{}, *this};
         }
         void return_void() noexcept {}
         void unhandled_exception() { throw; }
@@ -56,9 +74,14 @@ class Slices final : public Job {
         if (work_) work_.destroy();
     }
     bool step(const OutOfTime& out_of_time) override {
-        do
-            work_.resume();
-        while (!work_.done() && !work_.promise().ends_slice && !out_of_time());
+        for (bool is_new = true;; is_new = false)
+            if (part(is_new) || work_.promise().ends_slice || out_of_time()) return work_.done();
+    }
+    /// Goes to the next pause, for a job that is part of another. `is_new_slice`: other work had its turn.
+    /// True: finished.
+    bool part(bool is_new_slice) {
+        work_.promise().is_new_slice = is_new_slice;
+        work_.resume();
         return work_.done();
     }
 

@@ -28,7 +28,6 @@ enum class Outcome : std::uint8_t {
     no_cpu,        ///< no CPU of the mask is online or allowed (EINVAL)
     full,          ///< the CPU has no interrupt vector left (ENOSPC): another CPU may do
     busy,          ///< later (EAGAIN, EBUSY on interrupts)
-    reused,  ///< gone, and another task that had its number already was hit in its place: put back at once
     foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
     unrecorded, ///< not tried: the undo journal could not be written; `code` says why
     failed,     ///< anything else; `code` says what
@@ -36,10 +35,6 @@ enum class Outcome : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Outcome outcome);
 /// True for outcomes after which the subject is set to what was asked for, or to part of it.
 [[nodiscard]] bool took_effect(Outcome outcome);
-
-/// True for outcomes that mean that the subject is no longer there.
-[[nodiscard]] bool has_gone(Outcome outcome);
-
 /// True for refusals that CPUs and cpusets which change may cause for a moment.
 [[nodiscard]] bool is_of_the_moment(Outcome outcome);
 

@@ -2,6 +2,8 @@
 #include "enforcer/executor.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace affinityd::enforcer {
@@ -16,27 +18,27 @@ using planner::UndoPointer;
 using planner::UndoRecord;
 
 constexpr std::size_t most_diversions_tried = 64;
+constexpr std::chrono::minutes diverted_for{10}; // vectors come free when devices go: rarely
+constexpr std::chrono::minutes fight_window{10}; // corrections further apart are no fight
+constexpr unsigned fight_threshold = 5, most_doublings = 6;
+
+/// The first rest after a fight; each further one lasts twice as long. Programs that set masks of their own
+/// do so every few seconds: the longest is about ten minutes. Passes are a minute apart, and irqbalance is
+/// slower than programs: the longest of a queue is about an hour.
+std::chrono::seconds first_rest(const Subject& subject) {
+    return std::chrono::seconds(std::holds_alternative<TaskMask>(subject) ? 10 : 60);
+}
 
 std::size_t place_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
 bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
 
-Notice notice_of(Notice::Kind kind, const Action& action, const Applied& applied) {
-    return {.kind = kind,
-            .subject = action.subject,
-            .policy = action.policy,
-            .from = action.from,
-            .to = action.to,
-            .granted = applied.granted,
-            .outcome = applied.outcome,
-            .code = applied.code};
+void tell(Notice::Kind kind, const Action& action, Carried& carried) {
+    carried.notices.push_back({kind, action, carried.applied});
 }
 
-void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Carried& carried) {
-    auto notice = notice_of(kind, action, carried.applied);
-    notice.code = fault.code;
-    notice.fault = fault;
-    carried.notices.push_back(std::move(notice));
+void tell_fault(Notice::Kind kind, const Action& action, Error fault, Carried& carried) {
+    carried.notices.push_back({kind, action, carried.applied, std::move(fault)});
 }
 
 /// True if the subject has something else than it was granted, and nobody else has set that. Should the
@@ -76,18 +78,100 @@ Setting original_of(const Action& action, const Circumstances& circumstances, En
 
 } // namespace
 
+std::string_view to_string(Outcome outcome) {
+    static constexpr std::array names{"done",     "narrowed",         "pending", "gone",         "immovable",
+                                      "deadline", "not permitted",    "no CPU",  "vectors full", "busy",
+                                      "foreign",  "not written down", "failed"};
+    return names.at(static_cast<std::size_t>(outcome));
+}
+
+Outcome outcome_of(const machine::Subject& subject, int code) {
+    const bool is_task = std::holds_alternative<machine::TaskMask>(subject);
+    const bool is_irq = std::holds_alternative<machine::IrqMask>(subject);
+    switch (code) {
+    case 0:
+        return Outcome::done;
+    case ESRCH:
+    case ENOENT:
+        return Outcome::gone;
+    case EPERM: // since Linux 6.12 also of a managed interrupt
+        return is_irq ? Outcome::immovable : Outcome::not_permitted;
+    case EACCES:
+        return Outcome::not_permitted;
+    case EIO: // of a managed interrupt up to Linux 6.11
+        return is_irq ? Outcome::immovable : Outcome::failed;
+    case EINVAL:
+    case EOVERFLOW: // none of the CPUs is online or allowed, or none is one at all
+        return Outcome::no_cpu;
+    case ENOSPC:
+        return Outcome::full;
+    case EBUSY: // of a task: SCHED_DEADLINE
+        return is_task ? Outcome::deadline : Outcome::busy;
+    case EAGAIN:
+        return Outcome::busy;
+    default:
+        return Outcome::failed;
+    }
+}
+
+bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
+
+bool took_effect(Outcome outcome) {
+    return outcome == Outcome::done || outcome == Outcome::narrowed || outcome == Outcome::pending;
+}
+
+std::string to_string(const Refusal& refusal) {
+    const std::string text(to_string(refusal.outcome));
+    return refusal.code == 0 ? text : text + ": " + std::generic_category().message(refusal.code);
+}
+
 void Executor::begin_pass() {
     for (auto* changes : {&of_tasks_, &of_queues_})
         *changes = {false, changes->is_expected()};
-    refusals_.begin_pass();
+    ++passes_;
 }
 
 void Executor::end_pass() { of_tasks_.is_in_pass = of_queues_.is_in_pass = false; }
 
+const Trouble* Executor::trouble(const Subject& subject) const {
+    const auto found = troubles_.empty() ? troubles_.end() : troubles_.find(subject);
+    return found == troubles_.end() ? nullptr : &found->second;
+}
+
+const Trouble* Executor::rest(const Subject& subject) const {
+    const auto* found = trouble(subject);
+    return found != nullptr && now_() < found->rests_until ? found : nullptr;
+}
+
+Trouble& Executor::trouble_of(const Subject& subject) {
+    if (const auto found = troubles_.find(subject); found != troubles_.end()) return found->second;
+    if (troubles_.size() >= most_troubles) troubles_.erase(troubles_.begin());
+    return troubles_[subject];
+}
+
+void Executor::begin_anew() {
+    for (auto& [subject, trouble] : troubles_)
+        trouble = {.refusal = std::move(trouble.refusal)};
+}
+
 bool Executor::is_put_off(const Action& action) const {
-    if (action.restore) return false;
-    if (refusals_.is_permanent(action.subject)) return true;
-    return backoff_.size() > 0 && backoff_.rests(action, now_(), is_expected(action.subject));
+    const auto* found = action.restore ? nullptr : trouble(action.subject);
+    if (found == nullptr) return false;
+    if (found->never_moves) return true;
+    if (now_() >= found->rests_until) return false;
+    return found->diverted ? action.to == found->wanted && action.from == found->diverted
+                           : !is_expected(action.subject);
+}
+
+std::optional<Executor::Clock::time_point> Executor::next_look(const Subject& subject) const {
+    constexpr std::chrono::seconds soon{1}, long_enough{16};
+    const auto* found = trouble(subject);
+    if (found == nullptr || found->corrections == 0) return std::nullopt;
+    const auto now = now_();
+    if (now < found->rests_until) return found->rests_until;
+    const auto held = now - found->corrected;
+    if (held >= long_enough) return std::nullopt;
+    return now + std::max<Clock::duration>(soon * (1U << std::min(found->corrections - 1, 5U)), held);
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
@@ -96,16 +180,27 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     if (is_put_off(action)) return std::nullopt;
     Carried carried = carry_out(action, circumstances);
     // A refused write does not count towards the limit of a fight.
-    if (!is_expected(action.subject) && took_effect(carried.applied.outcome) &&
-        Backoff::is_correction(action, action.record)) {
-        carried.notices.push_back(notice_of(Notice::Kind::corrected, action, carried.applied));
-        ++corrected_[action.policy];
-        if (backoff_.correct(action, action.record, now_()))
-            carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
-    }
+    const bool had_it = action.record && action.record->asked == action.to;
+    if (had_it && took_effect(carried.applied.outcome) && !is_expected(action.subject))
+        note_correction(action, carried);
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
     return carried;
+}
+
+/// The subject had what we want, and was put right once more.
+void Executor::note_correction(const Action& action, Carried& carried) {
+    tell(Notice::Kind::corrected, action, carried);
+    ++corrected_[action.policy];
+    auto& trouble = trouble_of(action.subject);
+    const auto now = now_();
+    if (now - std::max(trouble.corrected, trouble.rests_until) > fight_window) trouble.corrections = 0;
+    trouble.corrected = now;
+    if (++trouble.corrections < fight_threshold) return;
+    const auto doublings = std::min(trouble.corrections - fight_threshold, most_doublings);
+    trouble.rests_until = now + first_rest(action.subject) * (1U << doublings);
+    trouble.diverted.reset();
+    tell(Notice::Kind::fight, action, carried);
 }
 
 Carried Executor::carry_out(const Action& action, const Circumstances& circumstances) {
@@ -143,7 +238,7 @@ Carried Executor::carry_out(const Action& action, const Circumstances& circumsta
 Result<void> Executor::close(const Action& action, const Applied& applied, const UndoPointer& written) {
     const auto& subject = action.subject;
     if (took_effect(applied.outcome)) return confirm(subject, *written, applied.granted);
-    if (!has_gone(applied.outcome)) return take_back(subject, action.record);
+    if (applied.outcome != Outcome::gone) return take_back(subject, action.record);
     // One that is gone may be its process's main thread by now, by running another program. Its record waits
     // for its exit, or for the next look at its process; where nothing could be read, it was gone before.
     const auto* task = std::get_if<TaskMask>(&subject);
@@ -196,24 +291,43 @@ void Executor::divert(const Action& action, const Circumstances& circumstances, 
         std::ranges::move(tried.notices, std::back_inserter(carried.notices));
         if (carried.applied.outcome == Outcome::full) continue;
         if (!took_effect(carried.applied.outcome)) return;
-        backoff_.divert(action, carried.applied.granted, now_());
-        carried.notices.push_back(notice_of(Notice::Kind::diverted, action, carried.applied));
+        auto& trouble = trouble_of(action.subject);
+        trouble.rests_until = now_() + diverted_for;
+        trouble.wanted = action.to;
+        trouble.diverted = carried.applied.granted;
+        tell(Notice::Kind::diverted, action, carried);
         return;
     }
 }
 
+/// When CPUs, cpusets or interfaces change, a mask may have no CPU for a moment, or a line no handler: what
+/// the next pass mends anyway is not told, but what that pass is refused, too.
 void Executor::note_refusal(const Action& action, Carried& carried) {
+    const auto& subject = action.subject;
     const auto outcome = carried.applied.outcome;
-    if (took_effect(outcome) || has_gone(outcome)) {
-        if (!refusals_.empty()) refusals_.erase(action.subject);
-        if (has_gone(outcome)) backoff_.forget(action.subject);
-        return;
+    if (outcome == Outcome::gone) {
+        troubles_.erase(subject);
+    } else if (took_effect(outcome)) {
+        const auto found = troubles_.find(subject);
+        if (found == troubles_.end()) return;
+        found->second.refusal.reset();
+        if (found->second.corrections == 0 && !found->second.diverted) troubles_.erase(found);
     }
-    // The disk refused, not the subject, and that has been told.
-    if (outcome == Outcome::unrecorded) return;
-    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
-                      is_expected(action.subject)))
-        carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
+    // Where nothing could be written down, the disk refused, not the subject, and that has been told.
+    if (outcome == Outcome::gone || took_effect(outcome) || outcome == Outcome::unrecorded) return;
+    auto& trouble = trouble_of(subject);
+    auto& refusal = trouble.refusal;
+    if (!refusal || refusal->outcome != outcome || refusal->code != carried.applied.code)
+        refusal = {outcome, carried.applied.code, passes_};
+    // A task of the kernel's that is immovable may become movable; a managed interrupt never does. But a line
+    // that is being set up or taken down refuses with the same errno.
+    const bool is_managed =
+        outcome == Outcome::immovable && std::holds_alternative<machine::IrqMask>(subject);
+    const bool is_momentary = is_of_the_moment(outcome);
+    const bool is_unclear = (is_managed || is_momentary) && is_expected(subject);
+    trouble.never_moves |= is_managed && !is_unclear;
+    if (is_unclear || (is_momentary && refusal->since == passes_)) return;
+    if (!std::exchange(refusal->is_told, true)) tell(Notice::Kind::refused, action, carried);
 }
 
 Carried Executor::restore(const Subject& subject, const UndoPointer& record, const CpuSet& online,
@@ -231,20 +345,19 @@ Carried Executor::restore(const Subject& subject, const UndoPointer& record, con
                              planner::was_widened(subject, *record, from, online) ||
                              (cpuset && planner::is_still_ours(*record, from, online, cpuset()));
         carried.applied = is_ours ? enforcer_.apply(action) : Applied{Outcome::foreign, from, 0};
-        if (!is_ours) carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
+        if (!is_ours) tell(Notice::Kind::foreign, action, carried);
     }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
-    if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
+    if (!took_effect(outcome) && outcome != Outcome::gone && outcome != Outcome::foreign) {
         if (!is_of_the_moment(outcome) || !is_expected(subject)) // else the next pass tries again
-            carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
+            tell(Notice::Kind::not_put_back, action, carried);
         return carried; // the record stays: a later daemon may succeed
     }
     // An interface that is elsewhere for a while: its record waits for it, and outlives this daemon.
-    if (has_gone(outcome) && enforcer_.may_return(subject)) return carried;
-    refusals_.erase(subject);
-    backoff_.forget(subject);
-    const auto standing = has_gone(outcome) ? state::Standing::gone : state::Standing::back;
+    if (outcome == Outcome::gone && enforcer_.may_return(subject)) return carried;
+    troubles_.erase(subject);
+    const auto standing = outcome == Outcome::gone ? state::Standing::gone : state::Standing::back;
     if (const auto done = part(subject, standing); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
@@ -256,18 +369,20 @@ bool Executor::is_gone(const Subject& subject) const {
 }
 
 Result<void> Executor::gone(const Subject& subject) {
-    refusals_.erase(subject);
-    backoff_.forget(subject);
+    troubles_.erase(subject);
     return part(subject, state::Standing::gone);
 }
 
 void Executor::drop_gone(std::size_t most) {
-    for (auto left = std::min(most, refusals_.size()); left > 0 && !refusals_.empty(); --left) {
-        const auto subject = refusals_.rotate();
-        const auto present = enforcer_.present(subject);
-        if (!present || *present) continue;
-        refusals_.erase(subject);
-        backoff_.forget(subject);
+    for (auto left = most; left > 0; --left) {
+        const auto at = troubled_ ? troubles_.upper_bound(*troubled_) : troubles_.begin();
+        if (at == troubles_.end()) {
+            troubled_.reset();
+            break;
+        }
+        troubled_ = at->first;
+        const auto present = enforcer_.present(at->first);
+        if (present && !*present) troubles_.erase(at);
     }
     for (; most > 0; --most) {
         const auto* found = journal_.next_past(past_);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "enforcer/backoff.hpp"
+#include "enforcer/enforcer.hpp"
 #include "planner/plan.hpp"
 #include "state/journal.hpp"
 #include "topology/topology.hpp"
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,11 +34,8 @@ struct Notice {
         journal_behind, ///< the change was made, and the journal could not be told; see `fault`
     };
     Kind kind = Kind::refused;
-    machine::Subject subject;
-    std::string policy; ///< that asks for the change
-    machine::Setting from, to, granted;
-    Outcome outcome = Outcome::failed;
-    int code = 0; ///< errno of the refusal, 0 if there was none
+    planner::Action action;
+    Applied applied;
     std::optional<Error> fault{};
 };
 
@@ -59,11 +58,37 @@ struct Circumstances {
     const state::Descent* descent = nullptr; ///< of a task without a record
 };
 
-/// The one writer: owns the undo journal, backoff and refusals. It carries out one action after the other:
-/// written down, done, read back, confirmed. It does not log. The enforcer must outlive it.
+/// A change that was asked for and not made.
+struct Refusal {
+    Outcome outcome = Outcome::failed;
+    int code = 0;            ///< errno, 0 if there was none
+    std::uint64_t since = 0; ///< the pass in which it was first refused, or after which
+    bool is_told = false;
+};
+/// "failed: Input/output error"
+[[nodiscard]] std::string to_string(const Refusal& refusal);
+
+/// A subject that is not where it should be, or that was put right lately.
+struct Trouble {
+    using Clock = std::chrono::steady_clock;
+    std::optional<Refusal> refusal; ///< of the last change; no value: it was made
+    bool never_moves = false;       ///< an interrupt that its driver manages
+    unsigned corrections = 0;       ///< in a row: another program changes it
+    Clock::time_point corrected{};
+    Clock::time_point rests_until{};                  ///< it is left alone until then
+    std::optional<machine::Setting> wanted, diverted; ///< it rests as the CPUs that it was to have are full
+};
+
+/// The one writer: owns the undo journal, and knows which subjects make trouble. It carries out one action
+/// after the other: written down, done, read back, confirmed. It does not log. The enforcer must outlive it.
+///
+/// Two writers must not fight over a subject for ever: it is put right five times in a row, then left alone,
+/// each time for longer. An interrupt whose CPU had no vector left stays for ten minutes where there was one.
 class Executor final : public planner::BackoffLookup {
   public:
-    using Clock = Backoff::Clock;
+    using Clock = Trouble::Clock;
+    using Troubles = std::map<machine::Subject, Trouble, state::SubjectOrder>;
+    static constexpr std::size_t most_troubles = 4096; ///< tasks of others make room for more
     Executor(state::Journal journal, Enforcer& enforcer, std::function<Clock::time_point()> now = Clock::now)
         : journal_(std::move(journal)), enforcer_(enforcer), now_(std::move(now)) {}
 
@@ -93,22 +118,15 @@ class Executor final : public planner::BackoffLookup {
     /// They may, and no pass has begun since.
     [[nodiscard]] bool awaits_pass() const { return of_tasks_.is_announced; }
     /// Forgets fights, diversions, and which interrupts never move: everything is asked for anew.
-    void begin_anew() {
-        backoff_.clear();
-        refusals_.try_all_again();
-    }
-    /// Why a subject is not where it should be.
-    [[nodiscard]] std::optional<Backoff::Note> note(const machine::Subject& subject) const {
-        return backoff_.note(subject, now_());
-    }
-    /// How often the subject was put right in a row, lately.
-    [[nodiscard]] unsigned corrections(const machine::Subject& subject) const {
-        return backoff_.corrections(subject);
-    }
-    /// When a task that was put right lately should be looked at again.
-    [[nodiscard]] std::optional<Clock::time_point> next_look(const machine::Subject& subject) const {
-        return backoff_.size() == 0 ? std::nullopt : backoff_.next_look(subject, now_());
-    }
+    void begin_anew();
+    [[nodiscard]] const Troubles& troubles() const { return troubles_; }
+    /// Null: it makes none.
+    [[nodiscard]] const Trouble* trouble(const machine::Subject& subject) const;
+    /// The same while it is left alone.
+    [[nodiscard]] const Trouble* rest(const machine::Subject& subject) const;
+    /// When a task that was put right should be looked at again: 1, 2, 4, 8 s after that, or at the end of a
+    /// rest. No value: it holds, or was never put right.
+    [[nodiscard]] std::optional<Clock::time_point> next_look(const machine::Subject& subject) const;
 
     /// Restores the original of a subject if that is set to a mask of ours, compared on online CPUs, or if a
     /// task's cpuset has only cut it. Outcomes: done, narrowed or pending: it was restored. foreign or gone:
@@ -132,17 +150,15 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] Result<void> part(const machine::Subject& subject, state::Standing standing) {
         return journal_.part(subject, standing, enforcer_.ticks());
     }
-    /// The subject is gone: drops its record, its refusal and its backoff.
+    /// The subject is gone: drops its record and its trouble.
     [[nodiscard]] Result<void> gone(const machine::Subject& subject);
-    /// Looks at up to `most` subjects that were refused, and as many that live on without a record in force,
+    /// Looks at up to `most` subjects that make trouble, and as many that live on without a record in force,
     /// going on where the last call ended, and drops those that are gone. For the end of a pass: exits may
     /// have been missed.
     void drop_gone(std::size_t most);
     [[nodiscard]] state::Journal& journal() { return journal_; }
     [[nodiscard]] const state::Journal& journal() const { return journal_; }
 
-    /// Refusals that still hold.
-    [[nodiscard]] const Refusals& refusals() const { return refusals_; }
     /// How often each outcome came, by Outcome.
     [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
     /// How often something was put right that another program had changed, by policy: since the start.
@@ -155,6 +171,8 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] Result<void> close(const planner::Action& action, const Applied& applied,
                                      const planner::UndoPointer& written);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
+    [[nodiscard]] Trouble& trouble_of(const machine::Subject& subject);
+    void note_correction(const planner::Action& action, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);
 
     state::Journal journal_;
@@ -169,9 +187,9 @@ class Executor final : public planner::BackoffLookup {
         return (std::holds_alternative<machine::TaskMask>(subject) ? of_tasks_ : of_queues_).is_expected();
     }
     Changes of_tasks_, of_queues_;
-    Backoff backoff_;
-    Refusals refusals_;
-    state::Journal::Cursor past_; ///< up to where drop_gone() has looked
+    Troubles troubles_;
+    std::uint64_t passes_ = 0;
+    state::Journal::Cursor troubled_, past_; ///< up to where drop_gone() has looked
     std::array<std::uint64_t, 16> counts_{};
     std::map<std::string, std::uint64_t, std::less<>> corrected_;
 };

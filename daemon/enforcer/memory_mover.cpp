@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/memory_mover.hpp"
 
-#include "base/text.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/signals.hpp"
@@ -18,8 +17,6 @@
 #include <tuple>
 #include <utility>
 
-#include <unistd.h>
-
 namespace affinityd::enforcer {
 
 using std::chrono::duration_cast;
@@ -29,15 +26,6 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds longest_wait{1}; ///< at the end
-
-/// proc_pid_statm(5): the second number, in pages.
-std::uint64_t resident_bytes(const host::Root& root, int pid) {
-    const auto text = root.proc().text(std::to_string(pid) + "/statm");
-    if (!text) return 0;
-    const auto words = split_words(*text);
-    const auto pages = words.size() > 1 ? parse_number<std::uint64_t>(words[1]) : std::nullopt;
-    return pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 } // namespace
 
@@ -98,17 +86,12 @@ void MemoryMover::State::work() {
         const MemoryMove move = std::move(waiting.front());
         waiting.pop_front();
         lock.unlock();
-        const auto bytes = resident_bytes(*root, move.process.tid);
         const auto begun = steady_clock::now();
         auto moved = carry_out(move);
         const auto took = steady_clock::now() - begun;
         moved.took_ms = static_cast<std::uint64_t>(duration_cast<milliseconds>(took).count());
         lock.lock();
         done.push_back(std::move(moved));
-        const auto rest = std::chrono::duration<double>(static_cast<double>(bytes) /
-                                                        static_cast<double>(most_bytes_per_second));
-        changed.wait_until(lock, begun + duration_cast<steady_clock::duration>(rest),
-                           [this] { return is_over; });
     }
     is_running = false;
     changed.notify_all();

@@ -30,12 +30,10 @@ struct MemoryMoved {
 };
 
 /// Moves memory one process at a time on a thread of its own, because the call lasts as long as the memory is
-/// large, and rests after each so long that no more than `most_bytes_per_second` of resident memory are moved
-/// in the mean. A process can keep the call from coming back (one of its pages lies on a file system in user
+/// large. A process can keep the call from coming back (one of its pages lies on a file system in user
 /// space that does not answer): at the end, the thread is waited for for a second, then left to itself.
 class MemoryMover {
   public:
-    static constexpr std::uint64_t most_bytes_per_second = 512ULL << 20;
     /// host::migrate_pages
     using Migrate = std::function<std::expected<long, int>(int pid, const std::vector<unsigned>& from,
                                                            const std::vector<unsigned>& to)>;

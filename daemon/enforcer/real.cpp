@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
-#include "enforcer/task_masks.hpp"
 #include "host/root.hpp"
+#include "host/scheduler.hpp"
 #include "host/self.hpp"
+#include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"
 
 #include <cerrno>
@@ -23,7 +24,7 @@ using planner::Action;
 
 class RealEnforcer final : public Enforcer {
   public:
-    explicit RealEnforcer(const host::Root& root) : root_(root), tasks_(root), memory_(root) {}
+    explicit RealEnforcer(const host::Root& root) : root_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -38,7 +39,8 @@ class RealEnforcer final : public Enforcer {
     }
 
     [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
-        if (const auto* task = std::get_if<TaskMask>(&subject)) return tasks_.may_return(*task);
+        if (const auto* task = std::get_if<TaskMask>(&subject))
+            return task->task.tid == task->pid && inventory::lives_on(root_, task->task);
         return machine::has_device(root_, subject);
     }
 
@@ -50,7 +52,35 @@ class RealEnforcer final : public Enforcer {
 
   private:
     Applied write(const TaskMask& subject, const Action& action) const {
-        return tasks_.write(subject, action);
+        const int tid = subject.task.tid;
+        const auto same = is_same(subject);
+        if (!same || !*same) return not_found(same);
+        const CpuSet& to = action.to.cpus();
+        if (const int code = host::set_affinity(tid, to); code != 0)
+            return {outcome_of(subject, code), {}, code};
+        auto granted = host::get_affinity(tid);
+        if (!granted) return {outcome_of(subject, granted.error()), {}, granted.error()};
+        // The kernel never gives more than it was asked for: another program has set its own mask in between,
+        // and the next look at the task sees that.
+        if (!to.contains(*granted)) return {Outcome::done, to, 0};
+        // Less is the cpuset's doing, or an offline CPU.
+        const bool is_all = *granted == to || action.restore;
+        return {is_all ? Outcome::done : Outcome::narrowed, std::move(*granted), 0};
+    }
+
+    /// Still the task that is meant? Its number may belong to another by now. An Error: it cannot be known
+    /// (EMFILE). Of a main thread, the process's file says the same, and the kernel has that at hand: each
+    /// file in /proc that is opened for the first time is an inode more, and thousands of short programs
+    /// would have the CPU that they run on free those of one another. Of other threads that file says
+    /// nothing.
+    [[nodiscard]] Result<bool> is_same(const TaskMask& subject) const {
+        const bool is_main = subject.task.tid == subject.pid;
+        const auto path = is_main ? fmt::format("{}/stat", subject.pid)
+                                  : fmt::format("{}/task/{}/stat", subject.pid, subject.task.tid);
+        inventory::StatBuffer buffer;
+        const auto line = inventory::read_stat(root_.proc(), path, buffer);
+        if (!line) return std::unexpected(line.error());
+        return *line && (*line)->start_time == subject.task.start_time && !(*line)->is_dead();
     }
 
     Applied write(const IrqMask& subject, const Action& action) {
@@ -104,8 +134,16 @@ class RealEnforcer final : public Enforcer {
         return fail("a unit cannot be read at once", subject.unit, ENOTSUP);
     }
 
+    /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
     [[nodiscard]] Result<std::optional<Setting>> read(const TaskMask& subject) const {
-        return tasks_.read(subject);
+        const auto same = is_same(subject);
+        if (!same) return std::unexpected(same.error());
+        if (!*same) return std::nullopt;
+        if (auto cpus = inventory::read_allowed(root_, subject.pid, subject.task.tid))
+            return std::move(*cpus);
+        // Its second file could not be read: has it gone in between?
+        if (const auto still = is_same(subject); still && !*still) return std::nullopt;
+        return fail("its CPUs cannot be read", machine::to_string(subject));
     }
 
     [[nodiscard]] Result<std::optional<Setting>> read(const auto& queue) const {
@@ -113,7 +151,6 @@ class RealEnforcer final : public Enforcer {
     }
 
     const host::Root& root_;
-    TaskMasks tasks_;
     MemoryMover memory_;
 };
 

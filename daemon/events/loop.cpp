@@ -94,9 +94,9 @@ void Loop::watch_groups() {
                                                manager_.expect_changes();
                                                want_pass(soon);
                                            },
-                                           [this, &tasks, &root](std::vector<std::string> groups) {
-                                               manager_.work().add(std::make_unique<app::GroupMembers>(
-                                                   root.sys(), tasks, std::move(groups), [this] {
+                                           [this, &tasks](std::vector<std::string> groups) {
+                                               manager_.work().add(
+                                                   tasks.look_at_members(std::move(groups), [this] {
                                                        if (watches_.cgroups)
                                                            watches_.cgroups->leave_to_pass();
                                                    }));

@@ -36,15 +36,12 @@ ProcConnector::Wanted wanted_events(app::Daemon& manager) {
 } // namespace
 
 ProcessEvents::ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& log)
-    : manager_(manager), asked_{.is_known =
-                                    [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
-                                .person = [this](int pid) { return person(pid); }},
-      subscription_(event, log,
-                    {.what = "process events",
-                     .open = [this] { return open(); },
-                     .read = [this] { return take(); },
-                     .missed = [this] { manager_.events_lost(); },
-                     .priority = ahead}) {}
+    : manager_(manager), subscription_(event, log,
+                                       {.what = "process events",
+                                        .open = [this] { return open(); },
+                                        .read = [this] { return take(); },
+                                        .missed = [this] { manager_.events_lost(); },
+                                        .priority = ahead}) {}
 
 Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, app::Daemon& manager,
                                                             app::Log& log) {
@@ -105,22 +102,11 @@ void ProcessEvents::set_filter() {
     if (auto set = events_->set_filter(wanted_); !set) subscription_.break_off(set.error().to_string());
 }
 
-/// The person that pays for a process. One that runs with root's rights may have been started by any user:
-/// that is asked only where it matters, as it takes longer.
-uid_t ProcessEvents::person(int pid) {
-    auto& sources = manager_.tasks().sources();
-    const auto owner = sources.owner(pid);
-    const bool matters = owner == 0 && queue().budget().is_low(0, steady_clock::now());
-    return matters ? sources.starter(pid) : owner;
-}
-
-void ProcessEvents::handle(int pid, const app::TaskNews& news) {
-    using Kind = app::TaskNews::Kind;
+void ProcessEvents::handle(int pid, const app::ThreadNews& news) {
+    using Kind = app::ThreadNews::Kind;
     auto& tasks = manager_.tasks();
     const std::string_view name(news.name.data(), news.name.size());
     switch (news.kind) {
-    case Kind::process:
-        return; // as a whole
     case Kind::born:
         return tasks.thread_changed(pid, news.tid);
     case Kind::renamed:
@@ -131,17 +117,14 @@ void ProcessEvents::handle(int pid, const app::TaskNews& news) {
 }
 
 void ProcessEvents::handle(const app::ProcessNews& process) {
-    const auto whole = [&] {
-        manager_.tasks().process_changed(process.pid,
-                                         {process.creator, process.has_changed, process.is_executed});
-    };
-    if (process.is_whole) whole();
-    for (const auto& news : process.news)
-        if (news.kind == app::TaskNews::Kind::process)
-            whole();
-        else
+    auto& tasks = manager_.tasks();
+    if (process.has_lost_main) tasks.task_gone(process.pid, process.pid);
+    if (process.is_whole)
+        tasks.process_changed(process.pid, {process.creator, process.has_changed, process.is_executed});
+    else
+        for (const auto& news : process.threads)
             handle(process.pid, news);
-    if (!wanted_.exits && !manager_.tasks().table().processes().empty()) {
+    if (!wanted_.exits && !tasks.table().processes().empty()) {
         follow();
         // Threads that the first process under policy made before births were reported: a pass finds them.
         manager_.work().want(app::Work::Urgency::soon);
@@ -154,7 +137,7 @@ steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, stead
     for (; process; process = queue().next(now)) {
         handle(*process);
         const auto begun = std::exchange(now, steady_clock::now());
-        queue().budget().charge(process->person, now - begun, now);
+        queue().charge(*process, now - begun, now);
         if (now >= end) break;
     }
     return now;
@@ -171,13 +154,14 @@ void ProcessEvents::yield(bool others_first) {
 Result<void> ProcessEvents::take() {
     const auto begun = steady_clock::now();
     row_.takes = begun - row_.ended > a_row || row_.takes >= takes_in_a_row ? 1 : row_.takes + 1;
-    asked_.all_children = manager_.in_force().world->matcher().has_late_conditions();
+    const bool all_children = manager_.in_force().world->matcher().has_late_conditions();
     auto now = begun;
-    const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked_, now); },
-                                        [&] {
-                                            now = steady_clock::now();
-                                            return now >= begun + reading;
-                                        });
+    const auto drained =
+        events_->drain([&](const ProcEvent& event) { queue().add(event, all_children, now); },
+                       [&] {
+                           now = steady_clock::now();
+                           return now >= begun + reading;
+                       });
     if (drained.lost) manager_.events_lost();
     if (drained.error != 0) return fail(std::generic_category().message(drained.error));
     take_care_of_rest(drained.more, work(now, begun + slice));

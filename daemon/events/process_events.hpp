@@ -36,12 +36,11 @@ class ProcessEvents {
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
     [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
-    [[nodiscard]] uid_t person(int pid);
     /// Until `end`, or until no process waits. The time then.
     std::chrono::steady_clock::time_point work(std::chrono::steady_clock::time_point now,
                                                std::chrono::steady_clock::time_point end);
     void handle(const app::ProcessNews& process);
-    void handle(int pid, const app::TaskNews& news);
+    void handle(int pid, const app::ThreadNews& news);
     void take_care_of_rest(bool is_more, std::chrono::steady_clock::time_point now);
     void take_rest();
     void yield(bool others_first);
@@ -52,7 +51,6 @@ class ProcessEvents {
     app::Daemon& manager_;
     host::ProcConnector::Wanted wanted_;
     std::unique_ptr<host::ProcConnector> events_;
-    app::EventQueue::Asked asked_;
     struct {
         unsigned takes = 0;
         std::chrono::steady_clock::time_point ended{};

@@ -177,7 +177,6 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         kept = slot_named(slots, other->second.now);
         erase(other);
     }
-    if (!kept && request.former) kept = slot_named(slots, *request.former);
     const auto chosen = kept ? *kept : best(request, number);
     const unsigned name = slots[chosen].cpus.first();
     auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;

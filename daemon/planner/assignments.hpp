@@ -31,10 +31,8 @@ struct SlotRequest {
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
     bool is_near_others = false; ///< it is to be in the group of others of its distribution
-    /// The first CPU of the slot that it had under an earlier daemon; no value: not known.
-    std::optional<unsigned> former = {};
-    TaskId process = {}; ///< that of the task
-    TaskId parent = {};  ///< the process that made it, if that is under the same policy; {}: it is not
+    TaskId process = {};         ///< that of the task
+    TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
@@ -42,7 +40,7 @@ struct SlotRequest {
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
 /// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), it counts as
-/// new, with the weight that is known. A new task gets its former slot, else the slot with the fewest tasks
+/// new, with the weight that is known. A new task gets the slot with the fewest tasks
 /// of its own family (the threads of a process, the workers of a master), then of its distribution. Tasks
 /// that are known to be idle do not count, nor does the master itself. Among equals it gets the slot whose
 /// cores have the least load, then whose CPUs have; then

@@ -149,10 +149,6 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
-    std::optional<unsigned> former;
-    if (choice.are_lanes && thread.former != nullptr)
-        if (const auto found = thread.former->find(unit); found != thread.former->end())
-            former = found->second;
     using Unit = SlotRequest::Unit;
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
@@ -164,7 +160,6 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{},
                                                            .is_near_others = placement.near_measured,
-                                                           .former = former,
                                                            .process = process.id,
                                                            .parent = process.parent})];
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};

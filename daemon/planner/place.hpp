@@ -11,7 +11,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace affinityd::planner {
@@ -29,9 +28,6 @@ struct ProcessView {
     bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
 };
 
-/// By task (a process by its main thread), the first CPU of the lane that it had under an earlier daemon.
-using FormerSlots = std::unordered_map<TaskId, unsigned>;
-
 /// One thread of it.
 struct ThreadView {
     const inventory::Thread& thread;
@@ -41,8 +37,7 @@ struct ThreadView {
     bool may_be_reset = false;
     /// Its mask when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
-    const Joined* joined = nullptr;      ///< what it has asked for; null: nothing
-    const FormerSlots* former = nullptr; ///< null: none is known
+    const Joined* joined = nullptr; ///< what it has asked for; null: nothing
 };
 
 /// Where a thread is to be.

@@ -106,7 +106,7 @@ TEST_F(ExecutorTest, RecordsByOutcome) {
         {"first change is refused", task, not_permitted, false, std::nullopt, {Kind::refused}},
         {"second change is refused", irq, failed, true, former, {Kind::refused}},
         {"the task has gone", task, gone, false, std::nullopt, {}},
-        {"the task has gone after a change", task, reused, true, std::nullopt, {}},
+        {"the task has gone after a change", task, gone, true, std::nullopt, {}},
         {"a thread has gone, or is the main thread now", thread, gone, false, unmade, {}},
         {"an interrupt with its next arrival", irq, pending, false, first, {}},
         {"an interrupt that never moves", irq, immovable, false, std::nullopt, {Kind::refused}},
@@ -223,10 +223,10 @@ TEST_F(ExecutorTest, TellsRefusalsOnceAndAsksAgainByHand) {
     EXPECT_EQ(kinds(run(map, all, CpuSet{1})), std::vector<Kind>{}) << "of the moment";
     executor_->begin_pass();
     EXPECT_EQ(kinds(run(map, all, CpuSet{1})), std::vector{Kind::refused}) << "told with the next pass";
-    EXPECT_EQ(executor_->refusals().size(), 2U);
+    EXPECT_EQ(executor_->troubles().size(), 2U);
     enforcer_.settings.clear();
     executor_->drop_gone(10);
-    EXPECT_TRUE(executor_->refusals().empty());
+    EXPECT_TRUE(executor_->troubles().empty());
 }
 
 } // namespace

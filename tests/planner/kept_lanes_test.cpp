@@ -391,29 +391,5 @@ TEST(Lanes, OnIsolatedCpusEachTaskHasOneCpu) {
     }
 }
 
-/// The next daemon finds them as the last one had dealt them, in any order and though another task is on
-/// their lane.
-TEST(Lanes, TasksOfAnEarlierDaemonHaveTheirFormerLanes) {
-    World world(policies_of(1), eight(1, 4), workers({4}));
-    const std::vector<unsigned> of_each{6, 2, 2, 0, 4};
-    const auto lanes = world.placements.policies.front().lanes("eth0")->lanes;
-    FormerSlots former;
-    std::vector<inventory::Thread> tasks(of_each.size());
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        tasks[i].id = {static_cast<int>(i) + 10, 7};
-        tasks[i].allowed = CpuSet::range(0, 7);
-        former[tasks[i].id] = lanes[of_each[i] / 2].cpus.first();
-    }
-    former[tasks.back().id] = 99; // its CPU is offline by now
-    const auto place = [&](const inventory::Thread& task) {
-        return plan_thread(world.planning(), {.id = task.id, .policy = 0},
-                           {.thread = task, .former = &former})
-            .target->slot;
-    };
-    for (std::size_t i = 0; i + 1 < tasks.size(); ++i)
-        EXPECT_EQ(place(tasks[i]), lanes[of_each[i] / 2].cpus) << i;
-    EXPECT_EQ(place(tasks.back()), lanes[2].cpus) << "the free one";
-}
-
 } // namespace
 } // namespace affinityd::planner
