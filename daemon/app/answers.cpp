@@ -411,7 +411,7 @@ struct Daemon::Basis {
 /// Answers what is where: threads and queues one by one, then the rest. Between two slices a process may lose
 /// threads, or end.
 Slices Daemon::answer_status(OwnedAnswer answer) {
-    TaskStatus tasks(shared_, tasks_);
+    TaskStatus tasks(shared_, memory_);
     status::AnswerText text;
     std::vector<int> pids;
     for (const auto& [pid, process] : tasks_.table().processes())

@@ -6,6 +6,7 @@
 #include "app/commands.hpp"
 #include "app/joins.hpp"
 #include "app/load.hpp"
+#include "app/memory.hpp"
 #include "app/pass.hpp"
 #include "app/queues.hpp"
 #include "app/steering.hpp"
@@ -127,6 +128,7 @@ class Daemon final : public Commands {
     PassAnswers answers_;
     Undo undo_;
     coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
+    MemoryFollower memory_;
     Tasks tasks_;
     Units units_;
     Joins joins_;

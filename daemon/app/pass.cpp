@@ -72,7 +72,7 @@ Slices Daemon::pass() {
     for (auto round = queues_.round(); !round.step(a_part);)
         co_yield pause;
     undo_.end_pass();
-    tasks_.memory().take_moved();
+    memory_.take_moved();
     units_.begin_pass(bookkeeping_.groups());
     bookkeeping_.begin_costs();
     steering_.end_pass();

@@ -62,7 +62,7 @@ std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& pro
                                 .policy = world.policy(process.policy).name,
                                 .nics = process.nics,
                                 .nics_note = nic_note(world, process)};
-    if (const auto* moved = tasks_.memory().find(process.id)) {
+    if (const auto* moved = memory_.find(process.id)) {
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;
     }

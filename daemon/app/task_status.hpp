@@ -2,9 +2,9 @@
 #pragma once
 
 #include "app/load.hpp"
+#include "app/memory.hpp"
 #include "app/place_thread.hpp"
 #include "app/task_table.hpp"
-#include "app/tasks.hpp"
 #include "enforcer/executor.hpp"
 #include "host/root.hpp"
 #include "status/status.hpp"
@@ -32,7 +32,7 @@ inline constexpr const char* as_process = "affinity: full acts as process";
 class TaskStatus {
   public:
     /// References must outlive it.
-    TaskStatus(Shared& shared, Tasks& tasks) : shared_(shared), tasks_(tasks) {}
+    TaskStatus(const Shared& shared, const MemoryFollower& memory) : shared_(shared), memory_(memory) {}
 
     /// No value: it has ended.
     [[nodiscard]] std::optional<status::ProcessStatus> process(const KnownProcess& process);
@@ -44,8 +44,8 @@ class TaskStatus {
   private:
     [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
     void count_joined(const planner::Joined* joined);
-    Shared& shared_;
-    Tasks& tasks_;
+    const Shared& shared_;
+    const MemoryFollower& memory_;
     Holdings holdings_;
     Holdings::value_type* holding_ = nullptr; ///< of the process that was told last
     bool gives_way_ = false;                  ///< drift of its policy

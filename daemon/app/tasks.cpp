@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,43 +39,6 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
 
 } // namespace
 
-void MemoryFollower::follow(const KnownProcess& process) {
-    const auto& nodes = shared_.current->machine().topology.nodes;
-    if (shared_.current->policy(process.policy).memory != policy::Memory::follow || nodes.size() < 2) return;
-    CpuSet cpus;
-    for (const auto& thread : process.threads)
-        cpus |= thread.present;
-    enforcer::MemoryMove move{process.id, {}, {}};
-    for (const auto& node : nodes)
-        (node.cpus.intersects(cpus) ? move.to : move.from).push_back(node.id);
-    auto& state = states_[process.id];
-    if (move.to == state.nodes) return;
-    state = {move.to, "waits"};
-    // The memory of one that may run everywhere is left where it is: there is no better place.
-    if (move.to.empty() || move.from.empty())
-        state.text = "stays";
-    else
-        shared_.enforcer.move_memory(std::move(move));
-}
-
-void MemoryFollower::take_moved() {
-    for (const auto& [move, code, left, took_ms] : shared_.enforcer.take_moved()) {
-        const auto found = states_.find(move.process);
-        if (found == states_.end()) continue;
-        auto& text = found->second.text;
-        text = code == 0 ? fmt::format("moved in {} ms, {} pages stayed", took_ms, left)
-                         : "not moved: " + std::generic_category().message(code);
-        if (code != 0)
-            shared_.log.warn(fmt::format("memory of process {}: {}", move.process.tid, text),
-                             "memory not moved");
-    }
-}
-
-const MemoryFollower::State* MemoryFollower::find(const TaskId& process) const {
-    const auto found = states_.find(process);
-    return found == states_.end() ? nullptr : &found->second;
-}
-
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
                            const Releases& releases) {
     if (releases.empty() || !scan.is_kernel()) return false;
@@ -86,7 +48,7 @@ bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Pl
 
 Tasks::Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers)
     : shared_(shared), current_(shared.current), placer_(std::move(placer)), followers_(followers),
-      memory_(shared), sources_(shared.root), events_(sources_, table_) {}
+      sources_(shared.root), events_(sources_, table_) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
     if (shared_.releases.all()) return std::nullopt;
@@ -392,7 +354,7 @@ void Tasks::finish(KnownProcess& known, const Threads& threads) {
                             }).id.start_time);
     // So that it is watched; of a program that settles, at the end of that, as many do not live so long.
     if (!known.settling) learn_cpuset(known.cpuset, known.id.tid);
-    memory_.follow(known);
+    followers_.memory.follow(known);
     followers_.steering.observe(known);
 }
 
@@ -535,7 +497,7 @@ void Tasks::use_policies_of(const World& before) {
     // A process whose policy has gone is looked at once more, as one that no policy wants.
     std::erase_if(table_.processes(), [&](const auto& entry) {
         const bool is_gone = entry.second.policy == now.size();
-        if (is_gone) memory_.forget(entry.second.id);
+        if (is_gone) followers_.memory.forget(entry.second.id);
         return is_gone;
     });
     unfinished_.clear(); // the pass that follows sees these processes anyway
@@ -547,7 +509,7 @@ void Tasks::use_policies_of(const World& before) {
 void Tasks::drop(int pid) {
     const auto* known = table_.find(pid);
     if (known == nullptr) return;
-    memory_.forget(known->id);
+    followers_.memory.forget(known->id);
     auto& assignments = placer_.assignments();
     assignments.leave(known->id);
     for (const auto& thread : known->threads)

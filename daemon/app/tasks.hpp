@@ -3,6 +3,7 @@
 
 #include "app/bookkeeping.hpp"
 #include "app/load.hpp"
+#include "app/memory.hpp"
 #include "app/place_thread.hpp"
 #include "app/steering.hpp"
 #include "app/task_events.hpp"
@@ -25,27 +26,6 @@
 #include <vector>
 
 namespace affinityd::app {
-
-/// Sends the memory of processes under `memory: follow` to the NUMA nodes that they now run on.
-class MemoryFollower {
-  public:
-    explicit MemoryFollower(Shared& shared) : shared_(shared) {}
-
-    struct State {
-        std::vector<unsigned> nodes; ///< where its memory was last sent
-        std::string text;            ///< the result, for people
-    };
-    /// The process's threads are in place.
-    void follow(const KnownProcess& process);
-    void forget(const TaskId& process) { states_.erase(process); }
-    /// Takes up what has been moved since the last call.
-    void take_moved();
-    [[nodiscard]] const State* find(const TaskId& process) const; ///< nullptr: it was not asked for
-
-  private:
-    Shared& shared_;
-    std::unordered_map<TaskId, State> states_;
-};
 
 /// Why a process is looked at.
 struct ProcessChange {
@@ -76,6 +56,7 @@ class Tasks {
         Steering& steering;
         coexist::OtherWriters& writers;
         Bookkeeping& bookkeeping;
+        MemoryFollower& memory;
     };
     /// References must outlive it.
     Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers);
@@ -115,7 +96,6 @@ class Tasks {
     [[nodiscard]] TaskTable& table() { return table_; }
     [[nodiscard]] ThreadPlacer& placer() { return placer_; }
     [[nodiscard]] inventory::FactSources& sources() { return sources_; }
-    [[nodiscard]] MemoryFollower& memory() { return memory_; }
     /// The policy that wants a process, released ones left out.
     [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessScan& scan) const;
     /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
@@ -161,7 +141,6 @@ class Tasks {
     const Current& current_;
     ThreadPlacer placer_;
     Followers followers_;
-    MemoryFollower memory_;
     TaskTable table_;
     inventory::FactSources sources_;
     EventQueue events_;
