@@ -3,7 +3,7 @@
 
 #include "app/load.hpp"
 #include "app/log.hpp"
-#include "app/place_thread.hpp"
+#include "app/pass.hpp"
 #include "app/undo.hpp"
 #include "app/work.hpp"
 #include "enforcer/executor.hpp"

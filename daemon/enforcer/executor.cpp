@@ -2,7 +2,6 @@
 #include "enforcer/executor.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -33,11 +32,7 @@ std::size_t place_of(Outcome outcome) { return static_cast<std::size_t>(outcome)
 
 bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
 
-void tell(Notice::Kind kind, const Action& action, Carried& carried) {
-    carried.notices.push_back({kind, action, carried.applied});
-}
-
-void tell_fault(Notice::Kind kind, const Action& action, Error fault, Carried& carried) {
+void tell(Notice::Kind kind, const Action& action, Carried& carried, std::optional<Error> fault = {}) {
     carried.notices.push_back({kind, action, carried.applied, std::move(fault)});
 }
 
@@ -77,48 +72,6 @@ Setting original_of(const Action& action, const Circumstances& circumstances, En
 }
 
 } // namespace
-
-std::string_view to_string(Outcome outcome) {
-    static constexpr std::array names{"done",     "narrowed",         "pending", "gone",         "immovable",
-                                      "deadline", "not permitted",    "no CPU",  "vectors full", "busy",
-                                      "foreign",  "not written down", "failed"};
-    return names.at(static_cast<std::size_t>(outcome));
-}
-
-Outcome outcome_of(const machine::Subject& subject, int code) {
-    const bool is_task = std::holds_alternative<machine::TaskMask>(subject);
-    const bool is_irq = std::holds_alternative<machine::IrqMask>(subject);
-    switch (code) {
-    case 0:
-        return Outcome::done;
-    case ESRCH:
-    case ENOENT:
-        return Outcome::gone;
-    case EPERM: // since Linux 6.12 also of a managed interrupt
-        return is_irq ? Outcome::immovable : Outcome::not_permitted;
-    case EACCES:
-        return Outcome::not_permitted;
-    case EIO: // of a managed interrupt up to Linux 6.11
-        return is_irq ? Outcome::immovable : Outcome::failed;
-    case EINVAL:
-    case EOVERFLOW: // none of the CPUs is online or allowed, or none is one at all
-        return Outcome::no_cpu;
-    case ENOSPC:
-        return Outcome::full;
-    case EBUSY: // of a task: SCHED_DEADLINE
-        return is_task ? Outcome::deadline : Outcome::busy;
-    case EAGAIN:
-        return Outcome::busy;
-    default:
-        return Outcome::failed;
-    }
-}
-
-bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
-
-bool took_effect(Outcome outcome) {
-    return outcome == Outcome::done || outcome == Outcome::narrowed || outcome == Outcome::pending;
-}
 
 std::string to_string(const Refusal& refusal) {
     const std::string text(to_string(refusal.outcome));
@@ -216,7 +169,7 @@ Carried Executor::carry_out(const Action& action, const Circumstances& circumsta
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::unrecorded, {}, done.error().code};
             ++counts_[place_of(Outcome::unrecorded)];
-            tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
+            tell(Notice::Kind::journal_failed, action, carried, done.error());
             return carried;
         }
         written = std::move(*done);
@@ -231,7 +184,7 @@ Carried Executor::carry_out(const Action& action, const Circumstances& circumsta
     ++counts_[place_of(carried.applied.outcome)];
     if (!written) return carried;
     if (const auto done = close(action, carried.applied, written); !done)
-        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+        tell(Notice::Kind::journal_behind, action, carried, done.error());
     return carried;
 }
 
@@ -359,7 +312,7 @@ Carried Executor::restore(const Subject& subject, const UndoPointer& record, con
     troubles_.erase(subject);
     const auto standing = outcome == Outcome::gone ? state::Standing::gone : state::Standing::back;
     if (const auto done = part(subject, standing); !done)
-        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+        tell(Notice::Kind::journal_behind, action, carried, done.error());
     return carried;
 }
 

@@ -94,9 +94,7 @@ class Executor final : public planner::BackoffLookup {
 
     /// No value: this is not the time for it (is_put_off() was true). A restore is handed to restore().
     std::optional<Carried> run(const planner::Action& action, const Circumstances& circumstances);
-    [[nodiscard]] bool acts() const { return enforcer_.acts(); }
-    [[nodiscard]] Enforcer& enforcer() const { return enforcer_; }
-    /// True for a subject that is known to be gone, and not to come back.
+    /// True for a subject that is known to be gone for good.
     [[nodiscard]] bool is_gone(const machine::Subject& subject) const;
     /// True if run() would leave the action for later, or for ever: the subject is fought over, was diverted
     /// lately, or can never move. Never true for a restore.

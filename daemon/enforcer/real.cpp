@@ -154,33 +154,7 @@ class RealEnforcer final : public Enforcer {
     MemoryMover memory_;
 };
 
-/// Reads as the real one, and changes nothing.
-class RecordingEnforcer final : public Enforcer {
-  public:
-    explicit RecordingEnforcer(const host::Root& root) : root_(root) {}
-    Applied apply(const Action& action) override { return {Outcome::done, action.to, 0}; }
-    Result<std::optional<Setting>> present(const machine::Subject& subject) override {
-        return std::visit(
-            [&](const auto& queue) -> Result<std::optional<Setting>> {
-                if constexpr (requires { machine::read_setting(root_, queue); })
-                    return machine::read_setting(root_, queue);
-                return std::nullopt;
-            },
-            subject);
-    }
-    void move_memory(MemoryMove) override {}
-    std::vector<MemoryMoved> take_moved() override { return {}; }
-    [[nodiscard]] bool acts() const override { return false; }
-
-  private:
-    const host::Root& root_;
-};
-
 } // namespace
-
-std::unique_ptr<Enforcer> make_recording_enforcer(const host::Root& root) {
-    return std::make_unique<RecordingEnforcer>(root);
-}
 
 std::unique_ptr<Enforcer> make_real_enforcer(const host::Root& root) {
     if (!root.is_live()) return nullptr;

@@ -25,11 +25,11 @@ BUDGETS = {
     "enforcer": 1300,
     "steer": 1500,
     "coexist": 700, "status": 1300,  # 1,200
-    "app": 7280,  # 4,800
+    "app": 7290,  # 4,800
     "events": 1760, "control": 1610,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
-LONG_WAYS = {"A process is executed; its thread gets its CPUs.": 2650, "A link comes up; its interrupts get their CPUs before any task.": 2540}
+LONG_WAYS = {}
 # These own the parts of their room, and include each.
 OWNERS = {"daemon/app/daemon.hpp", "daemon/events/loop.hpp", "daemon/control/server.hpp"}
 # Headers with one user in their room -> the reason.
