@@ -233,7 +233,7 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
 }
 
 /// Refusals and outcomes.
-void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
+void add_outcomes(const enforcer::Executor& executor, status::Overview& into) {
     for (const auto& [subject, trouble] : executor.troubles())
         if (trouble.refusal) into.refused.emplace_back(subject, to_string(*trouble.refusal));
     const auto& counts = executor.counts();
@@ -360,17 +360,20 @@ std::vector<status::ProblemStatus> Daemon::problems() {
 }
 
 status::Overview Daemon::overview(const Holdings& holdings) {
-    status::Overview overview;
-    overview.instance = {
-        ::getpid(),      !shared_.acts(), started_at_, loaded_at_, shared_.current->machine().topology.online,
-        shared_.settings};
-    overview.counters = {.journal = shared_.journal().size(),
-                         .passes = work().passes(),
-                         .passing = work().passing(),
-                         .last_pass = last_pass_,
-                         .by_event = tasks_.events().handled(),
-                         .events_lost = events_lost_};
-    add_outcomes(shared_.executor, overview.counters);
+    status::Overview overview{.pid = ::getpid(),
+                              .dry_run = !shared_.acts(),
+                              .started_at = started_at_,
+                              .loaded_at = loaded_at_,
+                              .settings = shared_.settings,
+                              .online = shared_.current->machine().topology.online,
+                              .journal = shared_.journal().size(),
+                              .passes = work().passes(),
+                              .passing = work().passing(),
+                              .last_pass = last_pass_,
+                              .by_event = tasks_.events().handled(),
+                              .events_lost = events_lost_,
+                              .load = loading_.status()};
+    add_outcomes(shared_.executor, overview);
     overview.policies = policy_status(shared_, holdings, steering_);
     for (std::size_t i = 0; i < overview.policies.size(); ++i) {
         auto& policy = overview.policies[i];
@@ -380,7 +383,6 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     for (const auto& process : shared_.releases.processes())
         overview.released.push_back(process.tid);
     std::ranges::sort(overview.released);
-    overview.load = loading_.status();
     overview.problems = problems();
     overview.crowding = balancer_.crowding();
     overview.units = units_.status();

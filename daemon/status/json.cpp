@@ -374,32 +374,37 @@ json to_json(const planner::Crowding& crowding) {
     return value;
 }
 
-json to_json(const Overview& overview) {
-    const auto& instance = overview.instance;
-    const auto& counters = overview.counters;
+json refused_json(const Overview& overview, bool with_names = true) {
     json refused = json::object();
-    for (const auto& [subject, why] : counters.refused)
+    for (auto [subject, why] : overview.refused) {
+        if (auto* task = std::get_if<planner::TaskMask>(&subject); task != nullptr && !with_names)
+            task->comm.clear();
         refused[machine::to_string(subject)] = why;
+    }
+    return refused;
+}
+
+json to_json(const Overview& overview) {
     return {{"version", AFFINITYD_VERSION},
-            {"pid", instance.pid},
-            {"dry_run", instance.dry_run},
-            {"started_at", iso_time(instance.started_at)},
-            {"loaded_at", iso_time(instance.loaded_at)},
+            {"pid", overview.pid},
+            {"dry_run", overview.dry_run},
+            {"started_at", iso_time(overview.started_at)},
+            {"loaded_at", iso_time(overview.loaded_at)},
             {"load", load_json(overview.load)},
-            {"policy_folders", instance.settings.policy_folders},
-            {"online", instance.online.to_list()},
-            {"journal", counters.journal},
-            {"reconciles", counters.passes},
-            {"reconciling", counters.passing},
-            {"last_pass_at", counters.last_pass.time_since_epoch().count() == 0
+            {"policy_folders", overview.settings.policy_folders},
+            {"online", overview.online.to_list()},
+            {"journal", overview.journal},
+            {"reconciles", overview.passes},
+            {"reconciling", overview.passing},
+            {"last_pass_at", overview.last_pass.time_since_epoch().count() == 0
                                  ? json(nullptr)
-                                 : json(iso_time(counters.last_pass))},
-            {"reconcile_seconds", instance.settings.reconcile_interval.count()},
-            {"measure", measure_json(instance.settings)},
-            {"fast_path", counters.by_event},
-            {"events_lost", counters.events_lost},
-            {"refused", std::move(refused)},
-            {"outcomes", counters.outcomes},
+                                 : json(iso_time(overview.last_pass))},
+            {"reconcile_seconds", overview.settings.reconcile_interval.count()},
+            {"measure", measure_json(overview.settings)},
+            {"fast_path", overview.by_event},
+            {"events_lost", overview.events_lost},
+            {"refused", refused_json(overview)},
+            {"outcomes", overview.outcomes},
             {"policies", list_of(overview.policies)},
             {"released_processes", overview.released},
             {"problems", list_of(overview.problems)},
@@ -510,16 +515,6 @@ json redacted(json value) {
     return value;
 }
 
-/// Names of tasks whose owner is not known are for root only.
-Overview without_names(Overview overview) {
-    const auto clear = [](planner::Subject& subject) {
-        if (auto* task = std::get_if<planner::TaskMask>(&subject)) task->comm.clear();
-    };
-    for (auto& [subject, why] : overview.counters.refused)
-        clear(subject);
-    return overview;
-}
-
 /// With the separator in one piece, so that a list of one owner's is one part.
 void add_owned(OwnedText& text, uid_t owner, const std::string& separator, const json& value) {
     text.add(owner, separator + dump(value), separator + dump(redacted(value)));
@@ -590,9 +585,11 @@ OwnedText AnswerText::finish() {
 OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
                  const std::string& measurement) {
     const json value = to_json(overview);
-    const json redacted = to_json(without_names(overview));
     for (const auto& [key, member] : value.items())
-        text.add_member(key, OwnedText::no_owner, dump(member), dump(redacted[key]));
+        if (key == "refused") // names of tasks whose owner is not known are for root only
+            text.add_member(key, OwnedText::no_owner, dump(member), dump(refused_json(overview, false)));
+        else
+            text.add_member(key, dump(member));
     text.add_member("costs", costs);
     text.add_member("measurement", measurement);
     return text.finish();

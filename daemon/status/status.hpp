@@ -173,28 +173,6 @@ struct LoadStatus {
     std::vector<FileFault> faults; ///< of files that are not in force as they stand
 };
 
-/// The daemon's process, and its settings as they are in force.
-struct Instance {
-    int pid = 0;
-    bool dry_run = false;
-    std::chrono::system_clock::time_point started_at{};
-    std::chrono::system_clock::time_point loaded_at{};
-    CpuSet online;
-    policy::Settings settings{};
-};
-
-/// Counts of its work.
-struct Counters {
-    std::size_t journal = 0;                           ///< subjects in the undo journal now
-    std::uint64_t passes = 0;                          ///< since the start
-    bool passing = false;                              ///< one is under way
-    std::chrono::system_clock::time_point last_pass{}; ///< when the last one ended; the epoch: none has
-    std::uint64_t by_event = 0;                        ///< processes and threads handled by an event
-    std::uint64_t events_lost = 0;                     ///< how often the kernel dropped some
-    std::vector<std::pair<planner::Subject, std::string>> refused; ///< with why
-    std::map<std::string, std::uint64_t> outcomes;                 ///< outcome -> how often
-};
-
 /// A wish that cannot be met now, and since when it was known.
 struct ProblemStatus {
     planner::Problem problem;
@@ -204,9 +182,21 @@ struct ProblemStatus {
 
 /// Everything that does not grow with the number of tasks and queues.
 struct Overview {
-    Instance instance;
-    LoadStatus load;
-    Counters counters;
+    using Time = std::chrono::system_clock::time_point;
+    int pid = 0;
+    bool dry_run = false;
+    Time started_at{}, loaded_at{};
+    policy::Settings settings{}; ///< in force
+    CpuSet online{};
+    std::size_t journal = 0;       ///< subjects in the undo journal now
+    std::uint64_t passes = 0;      ///< since the start
+    bool passing = false;          ///< one is under way
+    Time last_pass{};              ///< when the last one ended; the epoch: none has
+    std::uint64_t by_event = 0;    ///< processes and threads handled by an event
+    std::uint64_t events_lost = 0; ///< how often the kernel dropped some
+    std::vector<std::pair<planner::Subject, std::string>> refused{}; ///< with why
+    std::map<std::string, std::uint64_t> outcomes{};                 ///< outcome -> how often
+    LoadStatus load{};
     std::vector<PolicyStatus> policies;
     std::vector<int> released;           ///< processes, by hand
     std::vector<ProblemStatus> problems; ///< the newest first
