@@ -21,10 +21,10 @@ BUDGETS = {
     "irq": 1130, "netdev": 1520, "machine": 1520,  # 1,300
     "locality": 400, "planner": 5115,  # 4,600
     "state": 1730,  # 1,500
-    "measure": 1060, "accounting": 1230,  # 1,900 together
+    "measure": 1020, "accounting": 1180,  # 1,900 together
     "enforcer": 1300,
     "steer": 1500,
-    "coexist": 700, "status": 1300,  # 1,200
+    "coexist": 590, "status": 1225,  # 1,200
     "app": 7350,  # 4,800
     "events": 1760, "control": 1610,  # 2,800 together
 }
