@@ -26,41 +26,20 @@ int hand_on(nl_msg* message, void* argument) {
 }
 
 /// The kernel's own "no", as against a socket that does not work.
-struct Refusal {
-    bool is_refused = false; ///< the whole request
-    int code = 0;            ///< of that, or with which a list ended early
-};
-
 int note_refusal(sockaddr_nl*, nlmsgerr* answer, void* argument) {
-    *static_cast<Refusal*>(argument) = {true, -answer->error};
+    *static_cast<bool*>(argument) = true;
     return -nl_syserr2nlerr(answer->error);
 }
 
-/// The message that ends a list has an errno where the list is cut short. Source: netlink_dump_done() in
-/// net/netlink/af_netlink.c.
-int note_end(nl_msg* message, void* argument) {
-    auto* head = nlmsg_hdr(message);
-    int code = 0;
-    if (nlmsg_datalen(head) >= static_cast<int>(sizeof code))
-        std::memcpy(&code, nlmsg_data(head), sizeof code);
-    if (code < 0) static_cast<Refusal*>(argument)->code = -code;
-    return NL_OK;
-}
-
-int note_code(sockaddr_nl*, nlmsgerr* answer, void* argument) {
-    *static_cast<int*>(argument) = -answer->error;
-    return NL_STOP;
-}
-
-Result<bool> attempt(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers, Refusal& refusal) {
+Result<bool> attempt(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers, bool& is_refused) {
     for (int count = 0; count < most_attempts; ++count) {
         answers.begin();
-        refusal = {};
+        is_refused = false;
         nlmsg_hdr(&request)->nlmsg_seq = NL_AUTO_SEQ; // answers to an earlier attempt must not count
         if (const int code = nl_send_auto(&socket, &request); code < 0)
             return netlink_fault("cannot send a netlink request", code);
         const int code = nl_recvmsgs_default(&socket);
-        if (refusal.is_refused) return false;
+        if (is_refused) return false;
         if (code == -NLE_DUMP_INTR) continue;
         if (code < 0) return netlink_fault("cannot receive netlink answers", code);
         return true;
@@ -89,27 +68,13 @@ Result<NetlinkMessage> make_request(int type, int flags) {
 }
 
 Result<bool> ask(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers) {
-    Refusal refusal;
+    bool is_refused = false;
     nl_socket_modify_cb(&socket, NL_CB_VALID, NL_CB_CUSTOM, hand_on, const_cast<NetlinkAnswers*>(&answers));
-    nl_socket_modify_cb(&socket, NL_CB_FINISH, NL_CB_CUSTOM, note_end, &refusal);
-    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_refusal, &refusal);
-    auto outcome = attempt(socket, request, answers, refusal);
-    if (outcome && refusal.code != 0 && answers.refused) answers.refused(refusal.code);
+    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_refusal, &is_refused);
+    auto outcome = attempt(socket, request, answers, is_refused);
     nl_socket_modify_cb(&socket, NL_CB_VALID, NL_CB_DEFAULT, nullptr, nullptr);
-    nl_socket_modify_cb(&socket, NL_CB_FINISH, NL_CB_DEFAULT, nullptr, nullptr);
     nl_socket_modify_err_cb(&socket, NL_CB_DEFAULT, nullptr, nullptr);
     return outcome;
-}
-
-Result<int> tell(nl_sock& socket, nl_msg& request) {
-    int refusal = 0;
-    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_code, &refusal);
-    int code = nl_send_auto(&socket, &request);
-    if (code >= 0) code = nl_wait_for_ack(&socket);
-    nl_socket_modify_err_cb(&socket, NL_CB_DEFAULT, nullptr, nullptr);
-    if (refusal != 0) return refusal;
-    if (code < 0) return netlink_fault("a netlink request was not acknowledged", code);
-    return 0;
 }
 
 std::optional<std::span<const std::byte>> Attributes::find(int type) const {

@@ -35,8 +35,6 @@ using NetlinkMessage = std::unique_ptr<nl_msg, NetlinkRelease>;
 struct NetlinkAnswers {
     std::function<void()> begin; ///< called before each attempt: forget what came so far
     std::function<void(const nlmsghdr&)> take;
-    /// Told the errno with which the kernel refuses, or ends a list before it is whole. May be empty.
-    std::function<void(int code)> refused{};
 };
 
 /// How often a list that changed while it was read (NLM_F_DUMP_INTR) is asked for in all.
@@ -46,10 +44,6 @@ inline constexpr int most_attempts = 8;
 /// the driver has no such thing). An Error: the socket does not work, or the list changed in every attempt
 /// (EAGAIN); the answers are not to be used then. Documentation/userspace-api/netlink/intro.rst.
 [[nodiscard]] Result<bool> ask(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers);
-
-/// Sends a request that changes something, and waits until the kernel says that it is done: 0, or the errno
-/// of its refusal. An Error: the socket does not work.
-[[nodiscard]] Result<int> tell(nl_sock& socket, nl_msg& request);
 
 /// A run of netlink attributes, walked by libnl without trust: one that is cut short or claims more than
 /// there is ends the run. Does not own the bytes, which must be aligned to four.

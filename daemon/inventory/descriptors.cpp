@@ -2,16 +2,17 @@
 #include "inventory/descriptors.hpp"
 
 #include "base/text.hpp"
+#include "host/fd.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/task.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <libproc2/pids.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace affinityd::inventory {
@@ -19,43 +20,23 @@ namespace affinityd::inventory {
 Result<NumberedEntries> NumberedEntries::open(const host::Dir& parent, const std::string& path) {
     auto dir = parent.dir(path);
     if (!dir) return std::unexpected(dir.error());
-    return NumberedEntries(std::move(*dir));
-}
-
-Result<bool> NumberedEntries::fill() {
-    if (dir_.fd() < 0) return false;
-    const long got = ::syscall(SYS_getdents64, dir_.fd(), buffer_->data(), buffer_->size());
-    if (got < 0 && !host::means_absent(errno)) return fail("cannot list numbered entries", {}, errno);
-    at_ = 0;
-    filled_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-    return filled_ > 0;
+    host::Fd same(::fcntl(dir->fd(), F_DUPFD_CLOEXEC, 0));
+    NumberedEntries entries;
+    entries.stream_.reset(same ? ::fdopendir(same.get()) : nullptr);
+    if (!entries.stream_) return fail("cannot list numbered entries", path, errno);
+    static_cast<void>(same.release()); // the stream's from here on
+    entries.dir_ = std::move(*dir);
+    return entries;
 }
 
 Result<std::optional<int>> NumberedEntries::next() {
-    while (true) {
-        if (at_ >= filled_) {
-            const auto filled = fill();
-            if (!filled) return std::unexpected(filled.error());
-            if (!*filled) return std::nullopt;
-        }
-        const char* record = buffer_->data() + at_;
-        unsigned short length = 0;
-        std::memcpy(&length, record + offsetof(dirent64, d_reclen), sizeof length);
-        if (length == 0) return std::nullopt;
-        at_ += length;
-        const char* name = record + offsetof(dirent64, d_name);
-        if (*name < '1' || *name > '9') {
-            if (std::strcmp(name, "0") == 0) return 0; // a descriptor may have this number
-            continue;
-        }
-        if (const auto number = parse_number<int>(name)) return number;
+    errno = 0; // the end and a fault are told apart by errno alone; readdir(3)
+    while (const dirent* entry = stream_ ? ::readdir(stream_.get()) : nullptr) {
+        if (!is_digit(*entry->d_name)) continue;
+        if (const auto number = parse_number<int>(entry->d_name)) return number;
     }
-}
-
-void NumberedEntries::rewind() {
-    ::lseek(dir_.fd(), 0, SEEK_SET);
-    at_ = 0;
-    filled_ = 0;
+    if (errno != 0 && !host::means_absent(errno)) return fail("cannot list numbered entries", {}, errno);
+    return std::nullopt;
 }
 
 std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
@@ -85,7 +66,7 @@ Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::
 Result<NumberedEntries> NumberedEntries::open(const host::Root& root) {
     auto entries = open(root.proc(), "");
     if (entries || root.is_live() || !host::means_absent(entries.error().code)) return entries;
-    return NumberedEntries(host::Dir{});
+    return NumberedEntries();
 }
 
 namespace {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/release.hpp"
 #include "base/task_id.hpp"
 #include "host/root.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +16,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <dirent.h>
 
 namespace affinityd::inventory {
 
@@ -28,8 +30,7 @@ void sort_unique(std::vector<Number>& numbers) {
 }
 
 /// The entries of a directory that are plain numbers (processes, threads, open descriptors), one at a time in
-/// the directory's order and in fixed memory, so that a listing of a hundred thousand can be interrupted and
-/// resumed.
+/// the directory's order, so that a listing of a hundred thousand can be interrupted and resumed.
 class NumberedEntries {
   public:
     /// `path` below `parent`; an Error if it cannot be opened.
@@ -42,19 +43,14 @@ class NumberedEntries {
     /// Error: the listing broke off, so what came so far is not all.
     Result<std::optional<int>> next();
     /// From the start again, with what has come since.
-    void rewind();
+    void rewind() { ::rewinddir(stream_.get()); }
     [[nodiscard]] const host::Dir& dir() const { return dir_; }
 
   private:
-    using Buffer = std::array<char, 4096>; ///< filled by getdents64(2)
-    explicit NumberedEntries(host::Dir dir)
-        : dir_(std::move(dir)), buffer_(std::make_unique_for_overwrite<Buffer>()) {}
-    Result<bool> fill();
+    NumberedEntries() = default;
 
     host::Dir dir_;
-    std::size_t at_ = 0;
-    std::size_t filled_ = 0;
-    std::unique_ptr<Buffer> buffer_;
+    std::unique_ptr<DIR, Release<::closedir>> stream_; ///< null: there are none
 };
 
 /// The socket behind a descriptor; no value: it is something else, or closed. `descriptors`: /proc/PID/fd.

@@ -9,18 +9,14 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t ipv4_at = 12;
-
-bool is_zero(const std::uint8_t* first, std::size_t count) {
-    return std::all_of(first, first + count, [](auto byte) { return byte == 0; });
-}
+/// In front of the four bytes of IPv4.
+constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 } // namespace
 
 IpAddress IpAddress::from_ipv4(const std::array<std::uint8_t, 4>& bytes) {
     IpAddress address;
-    address.bytes[10] = address.bytes[11] = 0xff;
-    std::ranges::copy(bytes, address.bytes.begin() + ipv4_at);
+    std::ranges::copy(bytes, std::ranges::copy(mapped, address.bytes.begin()).out);
     return address;
 }
 
@@ -33,18 +29,14 @@ std::optional<IpAddress> IpAddress::parse(std::string_view text) {
     return std::nullopt;
 }
 
-bool IpAddress::is_ipv4() const {
-    return is_zero(bytes.data(), 10) && bytes[10] == 0xff && bytes[11] == 0xff;
-}
+bool IpAddress::is_ipv4() const { return std::equal(mapped.begin(), mapped.end(), bytes.begin()); }
 
-bool IpAddress::is_any() const {
-    return is_ipv4() ? is_zero(bytes.data() + ipv4_at, 4) : is_zero(bytes.data(), bytes.size());
-}
+bool IpAddress::is_any() const { return *this == IpAddress{} || *this == from_ipv4({}); }
 
 std::string IpAddress::to_text() const {
     std::array<char, INET6_ADDRSTRLEN> text{};
     if (is_ipv4())
-        ::inet_ntop(AF_INET, bytes.data() + ipv4_at, text.data(), text.size());
+        ::inet_ntop(AF_INET, bytes.data() + mapped.size(), text.data(), text.size());
     else
         ::inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
     return text.data();

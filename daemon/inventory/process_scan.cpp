@@ -6,7 +6,6 @@
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 namespace affinityd::inventory {
@@ -34,7 +33,7 @@ Result<std::optional<host::Dir>> own_directory(const host::Root& root, TaskId id
 /// The part of a scan that reads threads.
 struct ProcessScan::Threads {
     std::optional<NumberedEntries> entries; ///< task/; no value: finished
-    std::unordered_set<int> seen;
+    std::vector<int> seen; ///< ascending
     bool has_new = false; ///< this round has found a thread that none before had
     int rounds = 0;
     std::vector<Thread> found;
@@ -78,7 +77,7 @@ Result<void> ProcessScan::begin_threads() {
     if (!is_leader_dead_)
         threads_->found.push_back(
             {.id = id_, .comm = comm(), .flags = flags_, .allowed = read_mask(*root_, pid, pid)});
-    threads_->seen.insert(pid);
+    threads_->seen.push_back(pid);
     return {};
 }
 
@@ -94,7 +93,9 @@ Result<void> ProcessScan::read_next() {
             threads.entries->rewind();
         return {};
     }
-    if (!threads.seen.insert(**tid).second) return {};
+    const auto at = std::ranges::lower_bound(threads.seen, **tid); // mostly the end
+    if (at != threads.seen.end() && *at == **tid) return {};
+    threads.seen.insert(at, **tid);
     threads.has_new = true;
     StatBuffer buffer;
     const auto line = read_stat(threads.entries->dir(), std::to_string(**tid) + "/stat", buffer);

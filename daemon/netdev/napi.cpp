@@ -48,63 +48,42 @@ constexpr unsigned queue_type_tx = 1;
 
 } // namespace family
 
-/// A generic netlink socket for requests. Not for events.
-class GenericSocket {
-  public:
-    static Result<GenericSocket> open();
-
-    /// The number of a family; no value if this kernel has none of the name.
-    [[nodiscard]] Result<std::optional<int>> family(const char* name);
-
-    struct Request {
-        int family = 0;
-        std::uint8_t command = 0;
-        std::uint8_t version = 0;
-        bool dump = true;                       ///< all there are; otherwise the one that `fill` names
-        std::function<void(nl_msg&)> fill = {}; ///< adds attributes
-    };
-    using Answer = std::vector<std::byte>; ///< attributes after the generic header
-    /// The answers to a request; none if the kernel refuses it: the families asked here add to what sysfs
-    /// says, and no driver has to support them. A list that changes while it is read is read again; if it
-    /// never holds still, or the socket does not work, an Error. `code`, if given: the errno with which the
-    /// kernel refused, or ended a list early; 0: neither.
-    [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request, int* code = nullptr);
-
-  private:
-    explicit GenericSocket(host::NetlinkSocket socket) : socket_(std::move(socket)) {}
-    [[nodiscard]] static Result<host::NetlinkMessage> make(const Request& request);
-    host::NetlinkSocket socket_;
+/// A request to a generic netlink family.
+struct Request {
+    const char* family = nullptr;
+    std::uint8_t command = 0;
+    std::uint8_t version = 0;
+    bool dump = true;                       ///< all there are; otherwise the one that `fill` names
+    std::function<void(nl_msg&)> fill = {}; ///< adds attributes
 };
+using Answer = std::vector<std::byte>; ///< attributes after the generic header
 
 constexpr std::size_t max_answers = 1U << 20; ///< more than any machine has queues
 
-Result<GenericSocket> GenericSocket::open() {
-    auto socket = host::open_netlink(NETLINK_GENERIC);
-    if (!socket) return std::unexpected(socket.error());
-    return GenericSocket(std::move(*socket));
-}
-
-Result<std::optional<int>> GenericSocket::family(const char* name) {
-    const int number = genl_ctrl_resolve(socket_.get(), name);
-    if (number >= 0) return number;
-    if (number == -NLE_OBJ_NOTFOUND) return std::nullopt;
-    return fail(std::string("cannot look up a generic netlink family: ") + nl_geterror(number), name);
-}
-
-Result<host::NetlinkMessage> GenericSocket::make(const Request& request) {
-    auto message = host::make_request(request.family, 0);
+Result<host::NetlinkMessage> make_message(const Request& request, int family) {
+    auto message = host::make_request(family, 0);
     if (!message) return message;
-    if (genlmsg_put(message->get(), NL_AUTO_PORT, NL_AUTO_SEQ, request.family, 0,
-                    request.dump ? NLM_F_DUMP : 0, request.command, request.version) == nullptr)
+    if (genlmsg_put(message->get(), NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, request.dump ? NLM_F_DUMP : 0,
+                    request.command, request.version) == nullptr)
         return fail("cannot allocate a netlink message");
     if (request.fill) request.fill(**message);
     return message;
 }
 
-Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request, int* code) {
-    const auto message = make(request);
-    if (!message) return std::unexpected(message.error());
+/// The answers; none if this kernel has no such family, or refuses: the families asked here add to what sysfs
+/// says, and no driver has to support them. Of a list that ends early those before its end. An Error: the
+/// socket does not work, or the list changed all the time.
+Result<std::vector<Answer>> ask(const Request& request) {
     std::vector<Answer> answers;
+    auto socket = host::open_netlink(NETLINK_GENERIC);
+    if (!socket) return std::unexpected(socket.error());
+    const int family = genl_ctrl_resolve(socket->get(), request.family);
+    if (family == -NLE_OBJ_NOTFOUND) return answers;
+    if (family < 0)
+        return fail(std::string("cannot look up a generic netlink family: ") + nl_geterror(family),
+                    request.family);
+    const auto message = make_message(request, family);
+    if (!message) return std::unexpected(message.error());
     const auto take = [&](const nlmsghdr& head) {
         auto* whole = const_cast<nlmsghdr*>(&head); // libnl's readers take no const
         if (!genlmsg_valid_hdr(whole, 0) || answers.size() >= max_answers) return;
@@ -112,10 +91,7 @@ Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& req
         const auto* first = reinterpret_cast<const std::byte*>(genlmsg_attrdata(generic, 0));
         answers.emplace_back(first, first + genlmsg_attrlen(generic, 0));
     };
-    const auto end = [code](int refusal) {
-        if (code != nullptr) *code = refusal;
-    };
-    const auto done = host::ask(*socket_, **message, {[&] { answers.clear(); }, take, end});
+    const auto done = host::ask(**socket, **message, {[&] { answers.clear(); }, take});
     if (!done) return std::unexpected(done.error());
     if (!*done) answers.clear();
     return answers;
@@ -193,18 +169,13 @@ void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::sp
 
 Result<void> read_napi(std::span<Nic> nics) {
     if (nics.empty()) return {};
-    auto socket = GenericSocket::open();
-    if (!socket) return std::unexpected(socket.error());
-    const auto number = socket->family(family::name);
-    if (!number) return std::unexpected(number.error());
-    if (!*number) return {}; // before Linux 6.8
     const auto list = [&](std::uint8_t command, int ifindex_attribute) {
-        GenericSocket::Request request{**number, command, family::version};
+        Request request{family::name, command, family::version}; // Linux 6.8 on
         if (nics.size() == 1)
             request.fill = [&nics, ifindex_attribute](nl_msg& message) {
                 nla_put_u32(&message, ifindex_attribute, nics.front().ifindex);
             };
-        return socket->ask(request);
+        return ask(request);
     };
     const auto queue_answers = list(family::cmd_queue_get, family::queue_ifindex);
     if (!queue_answers) return std::unexpected(queue_answers.error());
@@ -222,23 +193,19 @@ Result<void> read_napi(std::span<Nic> nics) {
 
 std::optional<NapiThreadName> parse_napi_thread(std::string_view comm) {
     constexpr std::string_view prefix = "napi/";
-    constexpr std::size_t cut_length = 15; // TASK_COMM_LEN - 1
     if (!comm.starts_with(prefix)) return std::nullopt;
     const auto rest = comm.substr(prefix.size());
     const auto dash = rest.rfind('-');
-    if (rest.empty() || dash == 0) return std::nullopt;
-    const bool may_be_cut = comm.size() == cut_length;
-    const auto id =
-        dash == std::string_view::npos ? std::nullopt : parse_number<unsigned>(rest.substr(dash + 1));
-    const bool is_whole_name = dash == std::string_view::npos || (!id && dash + 1 < rest.size());
-    return NapiThreadName{std::string(is_whole_name ? rest : rest.substr(0, dash)), id, may_be_cut};
+    if (dash == std::string_view::npos || dash == 0) return std::nullopt;
+    const auto id = parse_number<unsigned>(rest.substr(dash + 1));
+    return id ? std::optional(NapiThreadName{std::string(rest.substr(0, dash)), *id}) : std::nullopt;
 }
 
 void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads) {
     std::map<std::string, std::map<unsigned, int>, std::less<>> by_interface; // id -> tid
     for (const auto& thread : threads) {
-        const auto name = parse_napi_thread(thread.comm);
-        if (name && name->napi_id) by_interface[name->interface][*name->napi_id] = thread.tid;
+        if (const auto name = parse_napi_thread(thread.comm))
+            by_interface[name->interface][name->napi_id] = thread.tid;
     }
     for (auto& nic : nics) {
         const auto found = by_interface.find(nic.name);
@@ -280,27 +247,20 @@ std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std:
     channels.rx = all.u32(ETHTOOL_A_CHANNELS_RX_COUNT);
     channels.tx = all.u32(ETHTOOL_A_CHANNELS_TX_COUNT);
     channels.combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_COUNT);
-    channels.other = all.u32(ETHTOOL_A_CHANNELS_OTHER_COUNT);
     channels.max_rx = all.u32(ETHTOOL_A_CHANNELS_RX_MAX);
     channels.max_tx = all.u32(ETHTOOL_A_CHANNELS_TX_MAX);
     channels.max_combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_MAX);
-    channels.max_other = all.u32(ETHTOOL_A_CHANNELS_OTHER_MAX);
     return std::pair(*ifindex, channels);
 }
 
 Result<void> read_channels(std::span<Nic> nics) {
     if (nics.empty()) return {};
-    auto socket = GenericSocket::open();
-    if (!socket) return std::unexpected(socket.error());
-    const auto number = socket->family(ETHTOOL_GENL_NAME);
-    if (!number) return std::unexpected(number.error());
-    if (!*number) return {}; // before Linux 5.6
     const auto only = nics.size() == 1 ? std::optional(nics.front().ifindex) : std::nullopt;
-    GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
-    request.dump = !only;
-    request.fill = [only](nl_msg& message) { put_header(message, only); };
-    int code = 0; // answers before a refusal count
-    const auto answers = socket->ask(request, &code);
+    const auto answers = ask({.family = ETHTOOL_GENL_NAME, // Linux 5.6 on
+                              .command = ETHTOOL_MSG_CHANNELS_GET,
+                              .version = ETHTOOL_GENL_VERSION,
+                              .dump = !only,
+                              .fill = [only](nl_msg& message) { put_header(message, only); }});
     if (!answers) return std::unexpected(answers.error());
     for (const auto& answer : *answers)
         if (const auto parsed = parse_channels(answer))

@@ -49,12 +49,12 @@ void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::sp
 /// leaves the interfaces as they are. An Error: netlink does not work, or the queues changed all the time.
 [[nodiscard]] Result<void> read_napi(std::span<Nic> nics);
 
-/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. Kernels
-/// before 5.17 cut the whole at 15 bytes. Source: net/core/dev.c, napi_kthread_create.
+/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. No value
+/// also for one whose id was cut off: kernels before 5.17 cut the whole at 15 bytes, and the id may lack
+/// digits. Source: net/core/dev.c, napi_kthread_create.
 struct NapiThreadName {
     std::string interface;
-    std::optional<unsigned> napi_id; ///< no value if it was cut off
-    bool may_be_cut = false;         ///< 15 bytes: the id may lack digits, or the name its end
+    unsigned napi_id = 0;
 };
 [[nodiscard]] std::optional<NapiThreadName> parse_napi_thread(std::string_view comm);
 

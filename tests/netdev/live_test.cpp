@@ -112,12 +112,10 @@ std::string check_veth(const host::Root& root) {
         const auto name = comm ? parse_napi_thread(*comm) : std::nullopt;
         if (!name || name->interface != "veth0")
             return "thread " + std::to_string(*queue.napi_thread) + " is " + comm.value_or("gone");
-        if (name->napi_id && queue.napi_id && name->napi_id != queue.napi_id)
-            return "the thread's name has another id";
+        if (queue.napi_id && name->napi_id != queue.napi_id) return "the thread's name has another id";
         // Where the driver links nothing, they are in the order of their ids.
-        if (name->napi_id && !queue.napi_id && *name->napi_id <= last)
-            return "the threads are not in the order of the queues";
-        last = name->napi_id.value_or(last);
+        if (!queue.napi_id && name->napi_id <= last) return "the threads are not in the order of the queues";
+        last = name->napi_id;
     }
     const bool has_links =
         std::ranges::any_of(nic->queues, [](const Queue& queue) { return queue.napi_id.has_value(); });
