@@ -63,7 +63,6 @@ Result<void> CgroupWatch::begin() {
     if (auto added = readable_.add_to(event_, inotify_.get(), "control groups"); !added) return added;
     groups_.clear();
     watches_.clear();
-    of_users_.clear();
     unwatched_.clear();
     is_walk_ = true;
     if (is_there(base_ + "/cgroup.controllers"))
@@ -120,8 +119,9 @@ void CgroupWatch::leave_out(const std::string& why) {
 }
 
 bool CgroupWatch::has_room(uid_t owner) const {
-    const auto own = of_users_.find(owner);
-    return groups_.size() < most_watched && (own == of_users_.end() || own->second < most_of_one_user);
+    const auto is_own = [owner](const auto& group) { return group.second.owner == owner; };
+    return groups_.size() < most_watched &&
+           (owner == 0 || std::ranges::count_if(groups_, is_own) < most_of_one_user);
 }
 
 void CgroupWatch::add(int watch, const std::string& path, uid_t owner) {
@@ -134,15 +134,10 @@ void CgroupWatch::add(int watch, const std::string& path, uid_t owner) {
     forget(watch);
     groups_.emplace(watch, Group{path, owner});
     watches_.emplace(path, watch);
-    if (owner != 0) ++of_users_[owner];
 }
 
 void CgroupWatch::forget(int watch) {
-    const auto group = groups_.extract(watch);
-    if (!group) return;
-    watches_.erase(group.mapped().path);
-    if (const auto own = of_users_.find(group.mapped().owner); own != of_users_.end() && --own->second == 0)
-        of_users_.erase(own);
+    if (const auto group = groups_.extract(watch)) watches_.erase(group.mapped().path);
 }
 
 void CgroupWatch::follow(const std::vector<std::string>& cpusets) {

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -27,8 +26,8 @@ namespace affinityd::events {
 /// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
 class CgroupWatch {
   public:
-    static constexpr std::size_t longest_path = 1024;     ///< groups nested deeper are left to the passes
-    static constexpr std::size_t most_of_one_user = 1024; ///< watched groups; not of root
+    static constexpr std::size_t longest_path = 1024; ///< groups nested deeper are left to the passes
+    static constexpr int most_of_one_user = 1024;     ///< watched groups; not of root
     /// Groups are paths below the folder where they are mounted: "/system.slice/nginx.service", for version 1
     /// with the hierarchy: "/cpuset/docker".
     struct Listeners {
@@ -82,7 +81,6 @@ class CgroupWatch {
     // each has a share of the places.
     std::unordered_map<int, Group> groups_;        ///< by watch
     std::unordered_map<std::string, int> watches_; ///< by path
-    std::map<uid_t, std::size_t> of_users_;        ///< numbers of groups, without root's
     std::vector<Unwatched> unwatched_;
     bool has_walked_ = false;                     ///< through all groups, once
     bool is_walk_ = false;                        ///< one is under way
