@@ -247,9 +247,11 @@ std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std:
     channels.rx = all.u32(ETHTOOL_A_CHANNELS_RX_COUNT);
     channels.tx = all.u32(ETHTOOL_A_CHANNELS_TX_COUNT);
     channels.combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_COUNT);
+    channels.other = all.u32(ETHTOOL_A_CHANNELS_OTHER_COUNT);
     channels.max_rx = all.u32(ETHTOOL_A_CHANNELS_RX_MAX);
     channels.max_tx = all.u32(ETHTOOL_A_CHANNELS_TX_MAX);
     channels.max_combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_MAX);
+    channels.max_other = all.u32(ETHTOOL_A_CHANNELS_OTHER_MAX);
     return std::pair(*ifindex, channels);
 }
 

@@ -32,8 +32,8 @@ struct Queue {
 /// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; no value: the
 /// driver does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
 struct Channels {
-    std::optional<unsigned> rx, tx, combined;             ///< in use
-    std::optional<unsigned> max_rx, max_tx, max_combined; ///< what the device can have
+    std::optional<unsigned> rx, tx, combined, other;                 ///< in use
+    std::optional<unsigned> max_rx, max_tx, max_combined, max_other; ///< what the device can have
 
     friend bool operator==(const Channels&, const Channels&) = default;
 };

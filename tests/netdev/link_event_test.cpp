@@ -170,11 +170,13 @@ TEST(ParseChannels, Counts) {
     put_attribute(all, ETHTOOL_A_CHANNELS_HEADER | NLA_F_NESTED, header);
     put_attribute(all, ETHTOOL_A_CHANNELS_COMBINED_MAX, number(64));
     put_attribute(all, ETHTOOL_A_CHANNELS_COMBINED_COUNT, number(8));
+    put_attribute(all, ETHTOOL_A_CHANNELS_OTHER_COUNT, number(1));
     const auto parsed = parse_channels(all);
     ASSERT_TRUE(parsed);
     EXPECT_EQ(parsed->first, 2U);
     EXPECT_EQ(parsed->second.combined, 8U);
     EXPECT_EQ(parsed->second.max_combined, 64U);
+    EXPECT_EQ(parsed->second.other, 1U);
     EXPECT_EQ(parsed->second.rx, std::nullopt);
     all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(header.size() + sizeof(nlattr)));
     EXPECT_FALSE(parse_channels(all));
