@@ -33,8 +33,8 @@ class SystemBus {
         /// One sentence for the log, when the name is taken, lost, or cannot be had.
         std::function<void(const std::string&)> note;
     };
-    /// Connects, and asks for `name` on each connection if it is not empty. `event` must outlive this. That
-    /// there is no bus is no fault: it is tried again.
+    /// Connects, and asks for `name` on each connection if it is not empty. `event` must outlive this. A
+    /// missing bus is no fault: it is tried again.
     void start(sd_event* event, std::string name, Hooks hooks);
 
     /// Leaves the bus for good, without a flush.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libaffinity and the daemon say to each other over the socket `join`, AF_UNIX and SOCK_SEQPACKET: one
- * request, one reply, each one packet in the machine's byte order; then the connection ends. Of who asks, the
- * daemon believes what the kernel says. C and C++. */
+/* The talk of libaffinity and the daemon over the socket `join`, AF_UNIX and SOCK_SEQPACKET: one
+ * request, one reply, each one packet in the machine's byte order; then the connection ends. The
+ * daemon believes the kernel alone about the one who asks. C and C++. */
 #ifndef AFFINITYD_JOIN_WIRE_H
 #define AFFINITYD_JOIN_WIRE_H
 

@@ -28,8 +28,8 @@ namespace affinityd::control {
 
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
 /// request in each connection. Users pay with their budget; one whose budget is spent is disconnected. A turn
-/// of the loop looks at requests for a millisecond. Of connections over which nothing has come, the latest 64
-/// are kept.
+/// of the loop looks at requests for a millisecond. The latest 64 connections over
+/// which nothing has come are kept.
 class JoinSocket {
   public:
     /// Binds `path` and serves it from the loop. `event` and `joining` must outlive this.

@@ -20,8 +20,8 @@ namespace affinityd::control {
 [[nodiscard]] std::string socket_path(const std::string& runtime_dir);
 
 /// Serves the interface org.affinityd.Manager1 at /org/affinityd: in full on the private socket (root and the
-/// daemon's own user; works without a message bus), and on the system bus as org.affinityd, where everybody
-/// may read what concerns the machine and what changes something asks polkit (org.affinityd.manage).
+/// daemon's own user; works without a message bus), and on the system bus as org.affinityd, where all users
+/// may read about the machine, and calls that change something ask polkit (org.affinityd.manage).
 class Server {
   public:
     /// The parts that are no commands of the manager.

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds slice{2};   ///< after which other work has its turn
 constexpr std::chrono::milliseconds reading{1}; ///< of it, at most, for taking events from the kernel
 constexpr unsigned takes_in_a_row = 16;         ///< after which other work has its turn, too
-constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most: nobody else had a turn
+constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most: no other source had a turn
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 

@@ -24,7 +24,7 @@ bool is_watched_name(std::string_view name) {
     return !name.starts_with('.') && !name.starts_with('#') && name.ends_with(".yaml");
 }
 
-/// A file that is being written: inotify tells when that is done. Of links it tells only that they were made,
+/// A file that is being written: inotify tells when that is done. It tells only that links were made,
 /// and a hard link may have lost its other name by now.
 bool is_yet_empty(const std::filesystem::path& path) {
     std::error_code code;

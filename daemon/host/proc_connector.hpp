@@ -50,7 +50,7 @@ struct ProcAck {
 };
 [[nodiscard]] std::optional<ProcAck> parse_proc_ack(std::span<const std::byte> datagram);
 
-/// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). What is not wanted is
+/// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). All others are
 /// dropped in the kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere,
 /// so that it wakes no process. Needs CAP_NET_ADMIN and the initial pid and user namespace;
 /// Documentation/driver-api/connector.rst.

@@ -178,7 +178,7 @@ Result<bool> is_program_of_this_machine(const host::Root& root, const host::Dir&
     } else if (has_first_processes_mounts(root, process)) {
         return true;
     }
-    // The same in the mount namespace of a service. Of its mounts it can only be said that root made them.
+    // The same in the mount namespace of a service. All that is known of its mounts is that root made them.
     return program.is_removed && running->device == folder->device && running->is_roots() &&
            is_in_namespace_of_roots(root, process);
 }
@@ -439,7 +439,7 @@ std::optional<Folder> LazyFacts::open_leader() const {
     return Folder{std::move(*dir), std::move(path)};
 }
 
-/// Of a thread that lives: a main thread that has ended has given back program and descriptors.
+/// The folder of a thread that lives: a main thread that has ended has given back program and descriptors.
 std::optional<Folder> LazyFacts::open() const {
     auto leader = open_leader();
     if (!leader || !cheap_.is_leader_dead) return leader;

@@ -96,7 +96,7 @@ class FactSources {
     std::optional<SocketTable> table_; ///< of this network namespace, where no thread lists them
 };
 
-/// What is known of a process from its stat line.
+/// The facts of a process that its stat line has.
 struct CheapFacts {
     TaskId id;
     int parent = 0;

@@ -33,8 +33,8 @@ Result<std::optional<host::Dir>> own_directory(const host::Root& root, TaskId id
 /// The part of a scan that reads threads.
 struct ProcessScan::Threads {
     std::optional<NumberedEntries> entries; ///< task/; no value: finished
-    std::vector<int> seen; ///< ascending
-    bool has_new = false; ///< this round has found a thread that none before had
+    std::vector<int> seen;                  ///< ascending
+    bool has_new = false;                   ///< this round has found a thread that none before had
     int rounds = 0;
     std::vector<Thread> found;
     std::optional<Error> fault;

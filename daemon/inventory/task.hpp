@@ -56,8 +56,8 @@ class ProcessFacts {
         static const std::vector<std::uint16_t> none;
         return none;
     }
-    /// False: a file was asked for and could not be opened, because no descriptor or memory was left. What is
-    /// empty then need not be so.
+    /// False: a file was asked for and could not be opened, because no descriptor or memory was left. A fact
+    /// that is empty then need not be so.
     [[nodiscard]] virtual bool is_complete() const { return true; }
     /// True: it is incomplete because the process gives no answer. When it does, it is looked at again.
     [[nodiscard]] virtual bool is_silent() const { return false; }

@@ -75,7 +75,7 @@ class UserNames {
     File users_, groups_;
 };
 
-/// The lines "name:password:id:..." of passwd(5) and group(5). Of several names of one id the first counts,
+/// The lines "name:password:id:..." of passwd(5) and group(5). The first of several names of one id counts,
 /// as for getpwuid(3); lines that are none, and those of the compatibility mode ("+name"), are passed over.
 [[nodiscard]] std::unordered_map<unsigned, std::string> parse_names(std::string_view text);
 

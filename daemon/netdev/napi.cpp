@@ -71,7 +71,7 @@ Result<host::NetlinkMessage> make_message(const Request& request, int family) {
 }
 
 /// The answers; none if this kernel has no such family, or refuses: the families asked here add to what sysfs
-/// says, and no driver has to support them. Of a list that ends early those before its end. An Error: the
+/// says, and no driver has to support them. If a list ends early, those before its end. An Error: the
 /// socket does not work, or the list changed all the time.
 Result<std::vector<Answer>> ask(const Request& request) {
     std::vector<Answer> answers;
