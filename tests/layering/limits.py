@@ -17,8 +17,8 @@ WALK_LINES = 2500
 # Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
     "base": 1000, "host": 1900, "policy": 3470,  # 2,600
-    "topology": 1500, "inventory": 2730,  # 2,500
-    "irq": 1130, "netdev": 1520, "machine": 1520,  # 1,300
+    "topology": 1500, "inventory": 2680,  # 2,500
+    "irq": 1130, "netdev": 1480, "machine": 1500,  # 1,300
     "locality": 400, "planner": 5115,  # 4,600
     "state": 1730,  # 1,500
     "measure": 1020, "accounting": 1180,  # 1,900 together
@@ -26,7 +26,7 @@ BUDGETS = {
     "steer": 1500,
     "coexist": 590, "status": 1225,  # 1,200
     "app": 7350,  # 4,800
-    "events": 1760, "control": 1610,  # 2,800 together
+    "events": 1740, "control": 1610,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
 LONG_WAYS = {}
