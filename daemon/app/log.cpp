@@ -205,8 +205,7 @@ void log_notices(Log& log, const std::vector<accounting::Notice>& notices) {
 void log_change(Log& log, const planner::Action& action) {
     if (log.shows_debug())
         log.debug(fmt::format("{}: {} -> {} ({})", machine::to_string(action.subject),
-                              action.from.to_string(), action.to.to_string(),
-                              planner::to_string(action.reason, action.policy)));
+                              action.from.to_string(), action.to.to_string(), action.reason.text));
 }
 
 } // namespace affinityd::app

@@ -11,7 +11,6 @@
 #include <memory>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -22,15 +21,12 @@ namespace {
 constexpr unsigned most_told_a_minute = 30;         ///< shown a minute
 constexpr std::chrono::milliseconds list_wait{300}; ///< for the list of listeners
 
+bool is_kept_off(const planner::Action& action) { return !action.reason.claimants.empty(); }
+
 /// On whose behalf it is, or was.
 std::string_view policy_of(const planner::Action& action) {
-    const auto* kept_off = std::get_if<planner::KeptOff>(&action.reason);
-    if (kept_off != nullptr && !kept_off->by.empty()) return kept_off->by.front();
+    if (is_kept_off(action)) return action.reason.claimants.front();
     return action.policy.empty() && action.record ? action.record->policy : action.policy;
-}
-
-bool is_kept_off(const planner::Action& action) {
-    return std::holds_alternative<planner::KeptOff>(action.reason);
 }
 
 std::string reason_of(const enforcer::Applied& applied) {

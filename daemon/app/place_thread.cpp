@@ -4,7 +4,6 @@
 #include "app/log.hpp"
 
 #include <utility>
-#include <variant>
 
 namespace affinityd::app {
 
@@ -73,8 +72,7 @@ void ThreadPlacer::apply(KnownProcess* process, const Look& look, const planner:
     if (known == nullptr || !shared_.acts()) return; // a dry run knows it as it was found
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
-    const bool is_kept_off = std::holds_alternative<planner::KeptOff>(action.reason);
-    known->state = is_kept_off ? State::kept_off : State::in_place;
+    known->state = action.reason.claimants.empty() ? State::in_place : State::kept_off;
     known->present = applied.granted.cpus();
 }
 
@@ -140,7 +138,7 @@ planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* k
                                       thread.allowed,
                                       record->original,
                                       "",
-                                      planner::Restored::asked_for,
+                                      planner::put_back,
                                       true,
                                       record};
         return plan;

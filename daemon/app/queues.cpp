@@ -162,7 +162,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
     if (!present || (!planner::is_still_ours(*record, *present, online) &&
                      !planner::was_widened(subject, *record, *present, online)))
         return std::nullopt;
-    return Action{subject, *present, record->original, "", planner::Restored::unwanted, true, record};
+    return Action{subject, *present, record->original, "", planner::unwanted, true, record};
 }
 
 /// Restores the original of a subject that no policy wants any more.
@@ -175,8 +175,7 @@ void Queues::restore_unwanted(const Subject& subject) {
     }
     const auto carried = shared_.executor.restore(subject, record, shared_.current.placements().online);
     log_notices(shared_.log, carried.notices);
-    placed_.carried({subject, {}, record->original, "", planner::Restored::unwanted, true, record},
-                    carried.applied);
+    placed_.carried({subject, {}, record->original, "", planner::unwanted, true, record}, carried.applied);
 }
 
 void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) const {

@@ -289,8 +289,7 @@ Carried Executor::restore(const Subject& subject, const UndoPointer& record, con
     if (!record) return carried;
     const auto present = enforcer_.present(subject);
     const auto from = present ? present->value_or(Setting{}) : Setting{};
-    const Action action{subject, from,  record->original, record->policy, planner::Restored::asked_for,
-                        true,    record};
+    const Action action{subject, from, record->original, record->policy, planner::put_back, true, record};
     if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
     } else if (*present) {

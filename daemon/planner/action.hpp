@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace affinityd::planner {
@@ -32,76 +32,29 @@ struct DistributionId {
     friend auto operator<=>(const DistributionId&, const DistributionId&) = default;
 };
 
-/// The group of a task whose policy says `measured`.
-struct Measured {
-    CpuSet group;
-    double ns = 0;           ///< for one way within it; 0: by cache
-    bool is_foreign = false; ///< latencies are kept, but of another machine
-};
-
-/// A task sits in a slot of a distribution.
-struct InSlot {
-    unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
-    DistributionId::Kind kind = DistributionId::Kind::slots;
-    std::string nics; ///< whose lanes they are; else ""
-    CpuSet slot;
-    policy::Bind bind = policy::Bind::llc;
-    std::optional<Measured> measured = std::nullopt; ///< its place goes by that
-};
-
-/// A new process may use all CPUs of its policy until it has settled.
-struct Settling {
-    CpuSet cpus;
-};
-
-/// A queue's interrupt, or the kernel thread that does its work, is on the queue's lane.
-struct OnLane {
-    policy::Model model = policy::Model::full;
-    std::string nic;
-    std::optional<unsigned> queue; ///< no value: the kernel does not tell which one
-    CpuSet lane;
-    std::string near; ///< the interface, or one with the same lanes, that these are near to; "": none
-    CpuSet apart;     ///< with `separate`: where the interrupts go instead; else empty
-};
-
-/// A steering map or flow table serves the lanes.
-enum class Steering {
-    xps_lane,    ///< sent from the CPUs of its lane
-    rps_off,     ///< RPS would carry packets away from the lane
-    rfs_queue,   ///< RFS brings packets to the lane of the task that reads
-    rfs_machine, ///< the machine's flow table, where RPS is used
-    rfs_flows,   ///< RFS brings packets to the lane of the task that reads, as the policy asks for
-    named_irq,   ///< no steering: an interrupt that the policy names, on one of its CPUs
-    accept,      ///< a listener gets the connections that arrive on its worker's lane
-};
-
-/// RPS serves lanes, of which there are more than receive queues.
-struct RpsSpread {
-    std::size_t queues = 0;
-    std::size_t lanes = 0;
-};
-
 /// A task is kept off CPUs that it could have otherwise, as others have claimed them.
 struct KeptOff {
     CpuSet cpus;
     std::vector<std::string> by; ///< policies with `exclusive: true`
 };
 
-/// An original is restored.
-enum class Restored {
-    unwanted,   ///< no policy wants it any more
-    left_alone, ///< its policy leaves it alone now
-    asked_for,  ///< a person or the end of the daemon asked for it
+/// Why an action was chosen.
+struct Reason {
+    Reason() = default;
+    Reason(const char* why) : text(why) {}
+    Reason(std::string why, std::optional<unsigned> of_queue = {}) : text(std::move(why)), queue(of_queue) {}
+    explicit Reason(const KeptOff& kept_off);
+
+    std::string text;              ///< for people
+    std::optional<unsigned> queue; ///< of a NIC, on whose lane its interrupt or thread is; no value: of none,
+                                   ///< or the kernel does not tell which one
+    std::vector<std::string> claimants; ///< policies off whose CPUs a task is kept; empty: it is not kept off
 };
 
-/// All processes of a unit are under a policy with `means: cpuset`.
-struct FencedUnit {};
-
-/// Why an action was chosen, as a value: it is made into text only when a person asks.
-using Reason = std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
-
-/// For people. `policy`: the name of the policy that the action is for; "" for none.
-[[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);
+/// The original is restored: no policy wants it any more.
+inline constexpr const char* unwanted = "no policy wants it any more: its own mask back";
+/// The same as a person, or the end of the daemon, asks for it.
+inline constexpr const char* put_back = "put back";
 
 /// The record of a subject that we changed and have not put back yet.
 struct UndoRecord {

@@ -51,11 +51,7 @@ struct Job {
     [[nodiscard]] std::size_t lane_of(unsigned queue) const { return place_of(queue) % lanes().size(); }
     [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{shared.interrupts[lane]}; }
     [[nodiscard]] std::string near(const Slot& lane) const;
-    [[nodiscard]] Reason why(std::optional<unsigned> queue, std::size_t lane) const {
-        const auto& own = lanes()[lane].cpus;
-        const CpuSet apart = own.contains(shared.interrupts[lane]) ? CpuSet() : interrupt_mask(lane);
-        return OnLane{resolved.policy->model, nic.name, queue, own, near(lanes()[lane]), apart};
-    }
+    [[nodiscard]] Reason why(std::optional<unsigned> queue, std::size_t lane) const;
     void want(Subject subject, Setting wanted, Reason reason) const {
         into.queues.push_back(
             {std::move(subject), std::move(wanted), nic.name, resolved.policy->name, std::move(reason)});
@@ -70,6 +66,24 @@ std::string Job::near(const Slot& lane) const {
             other != nullptr && machine::near_cpus(machine, *other).intersects(lane.cpus))
             return name;
     return {};
+}
+
+/// A queue's interrupt, or the kernel thread that does its work, is on the queue's lane.
+Reason Job::why(std::optional<unsigned> queue, std::size_t lane) const {
+    const bool is_full = resolved.policy->model == policy::Model::full;
+    const auto& own = lanes()[lane].cpus;
+    const auto nearest = near(lanes()[lane]);
+    const bool is_near_another = !nearest.empty() && nearest != nic.name;
+    std::string where;
+    if (!nearest.empty()) where = " near " + (is_near_another ? nearest : "it");
+    if (is_full) where += is_near_another ? ", with the tasks that both serve" : ", with the tasks it serves";
+    const bool is_apart = !own.contains(shared.interrupts[lane]);
+    const auto beside =
+        is_apart ? fmt::format("on CPU {}, beside its lane on core", shared.interrupts[lane]) : "on core";
+    return {fmt::format("{}{}: {} of {} {} {}{}", is_full ? "full" : "irq", is_apart ? ", separate" : "",
+                        queue ? fmt::format("queue {}", *queue) : "a queue", nic.name, beside, own.to_list(),
+                        where),
+            queue};
 }
 
 void count_queues(Job& job) {
@@ -139,6 +153,9 @@ bool brings_flows(const Job& job) { return job.resolved.policy->steer == policy:
 /// RFS brings a packet not only to one of the lanes but to that of the task that reads it.
 void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     constexpr std::uint32_t usual_entries = 32768; // scaling.rst, suggested configuration
+    constexpr const char* by_flows = "steer: flows: packets go on to the CPU of the thread that reads them, "
+                                     "which costs an interrupt between CPUs where "
+                                     "they arrive elsewhere";
     if (job.resolved.policy->model != policy::Model::full || !job.machine.flow_entries || !queue.flow_count)
         return;
     const std::uint32_t entries = std::max(*job.machine.flow_entries, usual_entries);
@@ -146,9 +163,9 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     const Subject machine_table = FlowTable{};
     if (std::ranges::find(job.into.queues, machine_table, &QueueTarget::subject) == job.into.queues.end())
         job.into.queues.push_back({machine_table, FlowCount{entries}, "", job.resolved.policy->name,
-                                   brings_flows(job) ? Steering::rfs_flows : Steering::rfs_machine});
+                                   brings_flows(job) ? by_flows : "RFS: where RPS is used"});
     job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder},
-             FlowCount{share}, brings_flows(job) ? Steering::rfs_flows : Steering::rfs_queue);
+             FlowCount{share}, brings_flows(job) ? by_flows : "RFS: to the lane of the task that reads");
 }
 
 void add_steering(Job& job) {
@@ -168,8 +185,11 @@ void add_steering(Job& job) {
         CpuSet wanted;
         if (is_tx || lanes > queues) wanted = lane_cpus(job, queue.index, queues, lanes);
         const bool is_spread = !is_tx && !wanted.empty();
-        Reason reason = is_tx ? Steering::xps_lane : Steering::rps_off;
-        if (is_spread) reason = RpsSpread{queues, lanes};
+        Reason reason = is_tx ? "XPS: sent from the CPUs of its lane"
+                              : "RPS off: it would carry packets away from the lane";
+        if (is_spread)
+            reason = fmt::format("RPS spreads its {} {} over {} cores", queues,
+                                 queues == 1 ? "queue" : "queues", lanes);
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
                               job.is_port, job.nic.folder},
                  std::move(wanted), std::move(reason));

@@ -2,6 +2,7 @@
 #include "planner/place.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -91,6 +92,12 @@ std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const Pr
                   process.id, false,           cpus};
 }
 
+std::string how_near(const MeasuredLevel& level) {
+    if (level.ns > 0) return fmt::format("measured latency, {:.1f} ns", level.ns);
+    return level.is_foreign ? "topology, as latencies were measured on another machine"
+                            : "topology, as no latencies were measured here";
+}
+
 } // namespace
 
 bool distributes_threads(const policy::Placement& placement) {
@@ -165,25 +172,34 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 
-Reason reason_of(const Placements& placements, const Target& target) {
-    const auto& policy = *placements.policies[target.policy].policy;
+std::string reason_of(const Placements& placements, const Target& target) {
+    const auto& resolved = placements.policies[target.policy];
+    const auto& policy = *resolved.policy;
     const auto& [name, rule, among, kind] = target.distribution;
-    if (kind == Kind::whole) return Settling{target.slot};
-    const auto& own = placements.policies[target.policy].placement;
-    const auto& placement = rule == 0 ? own : policy.threads[rule - 1].placement;
-    std::string nics;
+    if (kind == Kind::whole)
+        return fmt::format("policy {}: it is new, and may use all of its CPUs, {}, until it has settled",
+                           policy.name, target.slot.to_list());
+    const auto& placement = rule == 0 ? resolved.placement : policy.threads[rule - 1].placement;
+    auto text = "policy " + policy.name;
+    if (rule > 0) text += fmt::format(", thread rule {}", rule);
+    if (kind == Kind::in_group) text += ", kept together with its process";
+    if (kind == Kind::all_lanes) text += ", a lane of its interfaces";
     if (kind == Kind::lanes) {
-        const auto* lanes = placements.policies[target.policy].lanes(among);
-        nics = lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", "));
+        const auto* lanes = resolved.lanes(among);
+        text +=
+            ", the lane of " + (lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", ")));
     }
-    InSlot reason{rule, kind, std::move(nics), target.slot, placement.bind};
     const bool is_kept = kind == Kind::in_group && policy.together == policy::Together::measured;
     const bool is_lane = kind == Kind::lanes || kind == Kind::all_lanes;
-    if (placements.measured && !is_lane && (is_kept || placement.near_measured))
-        for (const auto& group : placements.measured->groups)
+    if (const auto& level = placements.measured; level && !is_lane && (is_kept || placement.near_measured))
+        for (const auto& group : level->groups)
             if (group.intersects(target.slot))
-                reason.measured = Measured{group, placements.measured->ns, placements.measured->is_foreign};
-    return reason;
+                text += fmt::format(", among CPUs {}, by {}", group.to_list(), how_near(*level));
+    constexpr std::array<std::string_view, 5> bound_to{"its CPU", "what cpus has of its core",
+                                                       "what cpus has of its cache group",
+                                                       "what cpus has of its NUMA node", "all of cpus"};
+    return text + fmt::format(": slot {}, bound to {}", target.slot.to_list(),
+                              bound_to[static_cast<std::size_t>(placement.bind)]);
 }
 
 } // namespace affinityd::planner

@@ -63,7 +63,7 @@ enum class NoPlace : std::uint8_t {
                                                    const ProcessView& process, const ThreadView& thread);
 
 /// Why it belongs there.
-[[nodiscard]] Reason reason_of(const Placements& placements, const Target& target);
+[[nodiscard]] std::string reason_of(const Placements& placements, const Target& target);
 
 /// The slots of a distribution, in its order; null: these placements have none of that name.
 [[nodiscard]] const std::vector<Slot>* slots_of(const Placements& placements,

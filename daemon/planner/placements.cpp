@@ -229,11 +229,11 @@ void add_named_irqs(Run& run, const ResolvedPolicy& resolved) {
             continue;
         }
         const CpuSet wanted{cores[next++ % cores.size()].first()};
+        const auto reason = "policy " + policy.name + ", irqs: on one of its cores";
         run.result.queues.push_back(
-            {machine::named_irq(run.machine, *line), wanted, "", policy.name, Steering::named_irq});
+            {machine::named_irq(run.machine, *line), wanted, "", policy.name, reason});
         for (const int thread : line->threads)
-            run.result.threads.insert_or_assign(thread,
-                                                QueueThread{wanted, policy.name, Steering::named_irq});
+            run.result.threads.insert_or_assign(thread, QueueThread{wanted, policy.name, reason});
     }
 }
 

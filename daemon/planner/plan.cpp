@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/plan.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -72,9 +75,9 @@ struct Case {
                                  std::move(policy), std::move(reason), restore, record}};
     }
     /// Its original back, if the mask is still ours; a mask that another program set since then stays.
-    [[nodiscard]] ThreadPlan restored(std::string policy, Restored why) const {
+    [[nodiscard]] ThreadPlan restored(std::string policy, Reason why) const {
         if (!is_ours()) return {.state = State::foreign, .forget = true};
-        return change(record->original.cpus(), std::move(policy), why, true);
+        return change(record->original.cpus(), std::move(policy), std::move(why), true);
     }
 };
 
@@ -89,7 +92,7 @@ std::optional<ThreadPlan> plan_kept_off(const Case& c) {
     if (rest.empty()) return ThreadPlan{}; // an administrator put it there: a task needs some CPU
     auto kept_off = placements.kept_off(taken);
     ThreadPlan plan{.state = State::kept_off};
-    if (!c.has(rest)) plan = c.change(rest, "", kept_off, false);
+    if (!c.has(rest)) plan = c.change(rest, "", Reason(kept_off), false);
     plan.kept_off = std::move(kept_off);
     return plan;
 }
@@ -101,7 +104,7 @@ ThreadPlan plan_unwanted(const Case& c) {
     if (c.record && !c.is_ours()) return {.state = State::foreign, .forget = true};
     if (auto kept_off = plan_kept_off(c)) return std::move(*kept_off);
     if (!c.record) return {};
-    return c.restored("", Restored::unwanted);
+    return c.restored("", unwanted);
 }
 
 /// True if the policy gives way to the program that changed the mask after us. Under `yield`, a program that
@@ -125,7 +128,8 @@ ThreadPlan plan_wanted(const Case& c) {
                 kept_off->untouched = NoPlace::inactive;
                 return std::move(*kept_off);
             }
-        if (c.record) return c.restored(policy.name, Restored::left_alone);
+        if (c.record)
+            return c.restored(policy.name, "policy " + policy.name + " leaves it alone: its own mask back");
         return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone,
                 .untouched = target.error()};
     }
@@ -153,6 +157,11 @@ bool is_put_off(const Planning& planning, const Action& action) {
 }
 
 } // namespace
+
+Reason::Reason(const KeptOff& kept_off)
+    : text(fmt::format("kept off CPU{} {}: exclusive of {}", kept_off.cpus.count() == 1 ? "" : "s",
+                       kept_off.cpus.to_list(), fmt::join(kept_off.by, ", "))),
+      claimants(kept_off.by) {}
 
 bool is_as_given(const UndoRecord& record, const Setting& present, const CpuSet& online) {
     return same(present, record.granted, online) || same(present, record.asked, online) ||

@@ -66,7 +66,7 @@ struct SubjectForm {
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.
 std::optional<unsigned> queue_number(const QueueStatus& queue) {
-    if (const auto* lane = std::get_if<planner::OnLane>(&queue.reason)) return lane->queue;
+    if (queue.reason.queue) return queue.reason.queue;
     if (const auto* map = std::get_if<planner::SteeringMask>(&queue.subject)) return map->queue;
     const auto* table = std::get_if<planner::FlowTable>(&queue.subject);
     return table == nullptr || table->is_machine() ? std::nullopt : std::optional(table->queue);
@@ -151,7 +151,7 @@ std::string text_of(const ThreadExplanation& thread) {
 std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation& process) {
     if (thread.thread.is_immovable()) return "a kernel thread that the kernel does not let move";
     if (process.released) return "released by hand";
-    if (thread.plan.kept_off) return planner::to_string(*thread.plan.kept_off, "");
+    if (thread.plan.kept_off) return planner::Reason(*thread.plan.kept_off).text;
     if (thread.plan.state == State::outside)
         return "its cpuset (" + thread.cpuset.to_list() + ") has none of the policy's CPUs";
     switch (thread.plan.state) {
@@ -164,7 +164,7 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     case State::put_off:
         return "left alone for a while: another program keeps changing it";
     default:
-        return thread.reason ? planner::to_string(*thread.reason, process.policy) : "";
+        return thread.reason;
     }
 }
 
@@ -241,7 +241,7 @@ json to_json(const planner::Action& action) {
     value["from"] = action.from.to_string();
     value["to"] = action.to.to_string();
     value["policy"] = action.policy;
-    value["reason"] = planner::to_string(action.reason, action.policy);
+    value["reason"] = action.reason.text;
     value["restore"] = action.restore;
     return value;
 }
@@ -354,7 +354,7 @@ json to_json(const QueueStatus& queue) {
     value["present"] = queue.present.to_string();
     value["state"] = queue_states.at(static_cast<std::size_t>(queue.state));
     if (const auto number = queue_number(queue)) value["queue_number"] = *number;
-    value["reason"] = planner::to_string(queue.reason, queue.policy);
+    value["reason"] = queue.reason.text;
     if (queue.original) value["original"] = queue.original->to_string();
     if (!queue.note.empty()) value["note"] = queue.note;
     if (!queue.shared_with.empty()) value["shared_with"] = queue.shared_with;
@@ -426,8 +426,7 @@ json to_json(const ThreadExplanation& thread, const ProcessExplanation& process)
     }
     if (!reason.empty()) value["reason"] = std::move(reason);
     if (thread.decided_by) value["decided_by"] = to_text(*thread.decided_by);
-    if (const auto& action = thread.plan.action)
-        value["would_change"] = planner::to_string(action->reason, action->policy);
+    if (const auto& action = thread.plan.action) value["would_change"] = action->reason.text;
     if (thread.original) value["original"] = thread.original->to_string();
     return value;
 }
@@ -443,7 +442,7 @@ json to_json(const ProcessExplanation& process) {
                {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
                {"considered", list_of(process.considered, considered_json)},
                {"nics", process.nics}};
-    if (process.kept_off) value["kept_off"] = planner::to_string(*process.kept_off, "");
+    if (process.kept_off) value["kept_off"] = planner::Reason(*process.kept_off).text;
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     for (const auto& listener : process.accepting.listeners)
         value["listeners"].push_back({{"port", listener.port},

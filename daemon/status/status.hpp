@@ -210,7 +210,7 @@ struct Overview {
 struct ThreadExplanation {
     inventory::Thread thread;
     planner::ThreadPlan plan;
-    std::optional<planner::Reason> reason;      ///< why its target is where it is
+    std::string reason;                         ///< why its target is where it is; "": it has none
     std::optional<policy::Position> decided_by; ///< file and line of the rule or policy that decided
     std::optional<planner::Setting> original;   ///< no value: it was never changed
     CpuSet cpuset;                              ///< of its process; empty: not known

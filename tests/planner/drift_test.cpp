@@ -55,8 +55,7 @@ TEST(Foreign, AMaskThatIsStillOursIsRestoredWhenItsPolicyLeavesTheTaskAlone) {
     ASSERT_TRUE(plan.action);
     EXPECT_TRUE(plan.action->restore);
     EXPECT_EQ(plan.action->to, Setting(CpuSet{2, 3}));
-    EXPECT_EQ(to_string(plan.action->reason, plan.action->policy),
-              "policy p0 leaves it alone: its own mask back");
+    EXPECT_EQ(plan.action->reason.text, "policy p0 leaves it alone: its own mask back");
 }
 
 TEST(Foreign, AMaskThatAnotherProgramSetAmongExclusiveCpusIsCutNotReplaced) {

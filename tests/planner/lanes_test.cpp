@@ -85,7 +85,7 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     const auto rps = std::ranges::find_if(world.placements.queues, [](const QueueTarget& target) {
         return to_string(target.subject) == "eth0 rx-0";
     });
-    EXPECT_EQ(to_string(rps->reason, "p0"), "RPS spreads its 1 queue over 2 cores");
+    EXPECT_EQ(rps->reason.text, "RPS spreads its 1 queue over 2 cores");
 }
 
 TEST(Lanes, WithoutSteeringOnlyInterruptsArePlaced) {

@@ -117,7 +117,7 @@ TEST(Load, TheLanesOfAnInterfaceCountWhateverItsName) {
             auto task = test::thread(tid, "app");
             const auto plan = world.plan(task);
             ASSERT_TRUE(plan.action) << name;
-            const auto why = to_string(plan.action->reason, "p0");
+            const auto why = plan.action->reason.text;
             EXPECT_NE(why.find("the lane of " + name + ":"), std::string::npos) << why;
             masks.insert(world.settle(task));
         }

@@ -67,7 +67,7 @@ TEST(Measured, TheReasonSaysTheNanoseconds) {
     test::World world({"match: {comm: a}\nnear: measured\n"}, measured(4));
     const auto text = [&] {
         auto task = test::thread(100, "a", world.machine.topology.online);
-        return to_string(world.plan(task).action->reason, "p0");
+        return world.plan(task).action->reason.text;
     };
     EXPECT_EQ(text(),
               "policy p0, among CPUs 0,4,8,12, by measured latency, 25.0 ns: slot 0, bound to its CPU");

@@ -64,8 +64,8 @@ TEST(Plan, ANewProcessMayUseTheWholePolicyUntilItHasSettled) {
     const auto first = plan(main);
     ASSERT_TRUE(first.action && first.target);
     EXPECT_EQ(first.action->to, Setting(CpuSet::range(2, 5)));
-    EXPECT_EQ(to_string(first.action->reason, "web"),
-              "policy web: it is new, and may use all of its CPUs, 2-5, until it has settled");
+    EXPECT_EQ(first.action->reason.text,
+              "policy p0: it is new, and may use all of its CPUs, 2-5, until it has settled");
     EXPECT_TRUE(world.assignments.seats().empty()) << "it has no slot yet";
     world.apply(main, first);
     EXPECT_FALSE(plan(main).action);
@@ -110,7 +110,7 @@ TEST(Plan, ExclusiveCpusAreClearedOfAllOtherTasks) {
     const auto plan = world.plan(unwanted, std::nullopt);
     EXPECT_EQ(plan.state, State::kept_off);
     ASSERT_TRUE(plan.kept_off);
-    EXPECT_EQ(to_string(*plan.kept_off, ""), "kept off CPUs 6-7: exclusive of p0");
+    EXPECT_EQ(Reason(*plan.kept_off).text, "kept off CPUs 6-7: exclusive of p0");
     auto kernel = thread(4, "kworker");
     kernel.flags = inventory::pf_kthread;
     EXPECT_FALSE(world.plan(kernel, std::nullopt).action);
@@ -216,9 +216,7 @@ TEST(Plan, ReasonsNameThePolicyTheRuleAndTheSlot) {
     World world({"match: {comm: a}\ncpus: \"0-3\"\nbind: llc\nthreads:\n  - {name: io, cpus: \"7\", bind: "
                  "cpu}\n"},
                 plain());
-    const auto reason = [](const ThreadPlan& plan) {
-        return to_string(plan.action.value().reason, plan.action->policy);
-    };
+    const auto reason = [](const ThreadPlan& plan) { return plan.action.value().reason.text; };
     auto main = thread(1, "a", CpuSet{5});
     auto io = thread(2, "io");
     EXPECT_EQ(reason(world.plan(main)), "policy p0: slot 0-3, bound to what cpus has of its cache group");
@@ -300,8 +298,7 @@ TEST(Plan, TheSameInputGivesTheSamePlan) {
         }
         for (const auto& target : world.placements.queues)
             if (const auto action = plan_queue(world.planning(), target, CpuSet::range(0, 7)))
-                text += to_string(action->subject) + "=" + action->to.to_string() +
-                        to_string(action->reason, action->policy);
+                text += to_string(action->subject) + "=" + action->to.to_string() + action->reason.text;
         return text;
     };
     EXPECT_EQ(run(), run());

@@ -20,7 +20,8 @@ void add_process(AnswerText& text, int pid, uid_t owner) {
 }
 
 planner::Action change(int tid) {
-    return {planner::TaskMask{{tid, 1}, tid, "secret"}, CpuSet{0}, CpuSet{1}, "p", planner::KeptOff{}, false};
+    return {planner::TaskMask{{tid, 1}, tid, "secret"},       CpuSet{0}, CpuSet{1}, "p",
+            planner::Reason(planner::KeptOff{{}, {"other"}}), false};
 }
 
 TEST(AnswerText, WithoutAnythingItIsAnEmptyObject) {
@@ -73,8 +74,8 @@ TEST(AnswerText, APlannedChangeOfATaskIsItsOwnersAndThatOfAnInterruptEverybodys)
     AnswerText text;
     text.begin_list("actions");
     text.add(change(1), alice);
-    text.add(planner::Action{planner::IrqMask{"d", "eth0-rx-0", 0, 5}, CpuSet{0}, CpuSet{1}, "p",
-                             planner::Steering::rps_off, false},
+    text.add(planner::Action{planner::IrqMask{"d", "eth0-rx-0", 0, 5}, CpuSet{0}, CpuSet{1}, "p", "RPS off",
+                             false},
              OwnedText::no_owner);
     const auto answer = finish_plan(std::move(text), {{"p", "eth9", "no such interface"}}, nullptr);
     const auto seen = json::parse(answer.seen_by(bob));

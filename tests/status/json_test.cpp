@@ -16,8 +16,8 @@ const planner::TaskMask task{{10, 100}, 10, "server"};
 const planner::IrqMask irq{"devices/d", "eth0-TxRx-0", 0, 30};
 
 TEST(Json, AnActionHasTheKeysOfItsKind) {
-    const planner::Action action{task, CpuSet{0, 1}, CpuSet{2}, "", planner::Restored::unwanted, true};
-    const auto reason = planner::to_string(planner::Reason(planner::Restored::unwanted), "");
+    const planner::Action action{task, CpuSet{0, 1}, CpuSet{2}, "", planner::unwanted, true};
+    const auto reason = std::string(planner::unwanted);
     EXPECT_EQ(to_json(action), json({{"kind", "task"},
                                      {"pid", 10},
                                      {"tid", 10},
@@ -28,7 +28,7 @@ TEST(Json, AnActionHasTheKeysOfItsKind) {
                                      {"reason", reason},
                                      {"restore", true}}));
     EXPECT_NE(reason, "");
-    const planner::Action interrupt{irq, CpuSet{0}, CpuSet{1}, "p", planner::Steering::rps_off, false};
+    const planner::Action interrupt{irq, CpuSet{0}, CpuSet{1}, "p", "RPS off", false};
     EXPECT_EQ(to_json(interrupt), json({{"kind", "irq"},
                                         {"irq", 30},
                                         {"label", "eth0-TxRx-0"},
@@ -36,7 +36,7 @@ TEST(Json, AnActionHasTheKeysOfItsKind) {
                                         {"from", "0"},
                                         {"to", "1"},
                                         {"policy", "p"},
-                                        {"reason", planner::to_string(interrupt.reason, "p")},
+                                        {"reason", interrupt.reason.text},
                                         {"restore", false}}));
 }
 
@@ -120,7 +120,7 @@ TEST(Json, AQueueHasItsOriginalOnceItWasChangedAndANoteWhereItIsElsewhere) {
                       .policy = "p",
                       .wanted = CpuSet{1},
                       .present = CpuSet{0, 1},
-                      .reason = planner::Steering::rps_off,
+                      .reason = "RPS off",
                       .original = {},
                       .state = QueueStatus::State::not_in_place,
                       .note = ""};
