@@ -115,6 +115,11 @@ Comparison compare(std::span<const double> base, std::span<const double> changed
     return result;
 }
 
+Comparison compare_times(std::span<const double> base, std::span<const double> changed,
+                         unsigned comparisons) {
+    return compare(inverses(changed), inverses(base), comparisons);
+}
+
 std::optional<Interval> mean_interval(std::span<const double> samples) {
     if (samples.size() < least_samples || !all_positive(samples)) return std::nullopt;
     const double mean = *harmonic_mean(samples);

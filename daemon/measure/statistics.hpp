@@ -55,6 +55,10 @@ inline constexpr std::size_t least_samples = 4;
 [[nodiscard]] Comparison compare(std::span<const double> base, std::span<const double> changed,
                                  unsigned comparisons = 1);
 
+/// The same of times or costs of equal work, which have arithmetic means: how much longer `changed` takes.
+[[nodiscard]] Comparison compare_times(std::span<const double> base, std::span<const double> changed,
+                                       unsigned comparisons = 1);
+
 /// Interval of the harmonic mean itself, likewise; no value below least_samples.
 [[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples);
 

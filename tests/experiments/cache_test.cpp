@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/cache/base_vector.hpp"
-#include "experiments/cache/places.hpp"
-#include "experiments/cache/polluter.hpp"
-#include "experiments/cache/reading.hpp"
-#include "experiments/frame/supervision.hpp"
+#include "experiments/cache.hpp"
+#include "experiments/frame.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "support/tree.hpp"
@@ -131,14 +128,13 @@ TEST(Polluter, LeavesOutWorkingSetsForWhichItLeavesNoMemory) {
         const auto polluter = polluter_for(sizes, available * mib);
         auto footprints = footprints_for(sizes);
         const auto all = footprints.size();
-        const auto left_out = take_out_too_large(footprints, polluter);
-        EXPECT_EQ(footprints.size() + left_out.size(), all);
+        const auto words = take_out_too_large(footprints, polluter);
+        EXPECT_EQ(words.empty(), footprints.size() == all);
         ASSERT_FALSE(footprints.empty());
         EXPECT_LE(polluter.bytes + footprints.back(), std::max<std::uint64_t>(available, 4) * mib);
-        EXPECT_EQ(left_out.empty(), available > 171);
-        EXPECT_EQ(words_for_too_large(left_out, polluter).empty(), left_out.empty());
+        EXPECT_EQ(words.empty(), available > 171);
         if (available != 118) continue;
-        EXPECT_EQ(words_for_too_large(left_out, polluter),
+        EXPECT_EQ(words,
                   "there is no memory for working sets of 64 MiB beside the polluter of 59 MiB, as 118 MiB "
                   "could be had");
     }
@@ -183,74 +179,61 @@ TEST(AvailableMemory, InAContainerIsWhatItsRootLeaves) {
     const MemoryTree container("0::/\n");
     container.limit("", "536870912\n", "0\n");
     EXPECT_EQ(container.available(), 512 * mib);
-    const MemoryTree old("5:cpu,memory:/docker/0123\n0::/\n");
-    old.tree.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
-    old.tree.file("sys/fs/cgroup/memory/memory.usage_in_bytes", "314572800\n");
-    old.tree.file("sys/fs/cgroup/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 104857600\n");
-    EXPECT_EQ(old.available(), 312 * mib) << "control groups of version 1";
     const test::Tree silent;
     EXPECT_EQ(available_memory(*host::Root::open(silent.path())), std::nullopt);
     EXPECT_GT(available_memory(*host::Root::open()).value(), 0U) << "of this machine";
-}
-
-TEST(BaseVector, ComesByEachLineOnce) {
-    const experiments::Run run;
-    auto vector = BaseVector::make(100 * 64, run).value();
-    EXPECT_EQ(vector.bytes(), 6400U);
-    const auto start = vector.position();
-    vector.walk(99);
-    EXPECT_NE(vector.position(), start);
-    vector.walk(1);
-    EXPECT_EQ(vector.position(), start) << "one cycle of all lines";
-    EXPECT_EQ(BaseVector::make(1, run).value().lines(), 4U);
-    vector.touch(1U << 30U, run); // no more than there is
 }
 
 const CacheSeats all_places{
     .home = 0, .group = 1, .other_llc = 2, .other_node = 4, .sizes = {32U << 10U, 512U << 10U, 8U << 20U}};
 
 /// Losses by place: kept, displaced, emptied, group, other_llc, other_node.
-CacheTimes times_with(const std::array<double, 6>& loss, std::size_t rounds = 8) {
-    CacheTimes times;
+CacheResult times_with(const std::array<double, 6>& loss, std::size_t rounds = 8) {
+    CacheResult times;
     times.how.footprints = {16U << 10U, 256U << 10U, 2U << 20U};
     times.how.quanta_ms = {2};
     for (const auto footprint : times.how.footprints)
         for (const Place place : places) {
-            CacheCell cell{footprint, 2, place, {}};
+            CacheCase cell{{}, footprint, 2, place};
             for (std::size_t round = 0; round < rounds; ++round)
                 cell.seconds.push_back(0.002 * (1 + loss[static_cast<std::size_t>(place)]) *
                                        (1 + 0.001 * (static_cast<double>(round % 3) - 1)));
-            times.cells.push_back(cell);
+            times.cases.push_back(cell);
         }
     return times;
 }
 
+CacheResult read(CacheResult result, const CacheSeats& seats, bool is_quiet = true) {
+    read_cache(result, seats, is_quiet);
+    return result;
+}
+
 TEST(CacheReading, FindsTheWidthThatIsRewarded) {
     const auto width = [](const std::array<double, 6>& loss) {
-        return read_cache(times_with(loss), all_places).width;
+        return read(times_with(loss), all_places).verdict;
     };
-    EXPECT_EQ(width({0, 0.3, 0.5, 0, 0.11, 0.27}), Width::llc) << "the document's machine";
-    EXPECT_EQ(width({0, 0, 0, 0.05, 0.2, 0.3}), Width::core);
-    EXPECT_EQ(width({0, 0, 0, 0, 0, 0.3}), Width::node);
-    EXPECT_EQ(width({0, 0, 0, 0, 0, 0}), Width::not_known);
-    EXPECT_EQ(width({0, 0, 0, 0.005, 0.005, 0.005}), Width::not_known) << "shown, but too little to care";
-    EXPECT_EQ(width({0, 0, 0, -0.1, -0.1, -0.1}), Width::not_known);
-    EXPECT_EQ(read_cache(times_with({0, 0, 0, 0.5, 0.5, 0.5}, 3), all_places).width, Width::not_known);
-    EXPECT_EQ(read_cache(times_with({0, 0.3, 0.5, 0, 0.11, 0.27}), all_places, false).width, Width::not_known)
+    EXPECT_EQ(width({0, 0.3, 0.5, 0, 0.11, 0.27}), "bind: llc") << "the document's machine";
+    EXPECT_EQ(width({0, 0, 0, 0.05, 0.2, 0.3}), "bind: core");
+    EXPECT_EQ(width({0, 0, 0, 0, 0, 0.3}), "bind: node");
+    EXPECT_EQ(width({0, 0, 0, 0, 0, 0}), "not known");
+    EXPECT_EQ(width({0, 0, 0, 0.005, 0.005, 0.005}), "not known") << "shown, but too little to care";
+    EXPECT_EQ(width({0, 0, 0, -0.1, -0.1, -0.1}), "not known");
+    EXPECT_EQ(read(times_with({0, 0, 0, 0.5, 0.5, 0.5}, 3), all_places).verdict, "not known");
+    EXPECT_EQ(read(times_with({0, 0.3, 0.5, 0, 0.11, 0.27}), all_places, false).verdict, "not known")
         << "a busy machine";
     CacheSeats nowhere = all_places;
     nowhere.group = nowhere.other_llc = nowhere.other_node = std::nullopt;
-    EXPECT_EQ(read_cache(times_with({0, 1, 1, 1, 1, 1}), nowhere).width, Width::not_known);
+    EXPECT_EQ(read(times_with({0, 1, 1, 1, 1, 1}), nowhere).verdict, "not known");
 }
 
 TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
     auto times = times_with({0, 0, 0, 0, 0.11, 0});
-    for (auto& cell : times.cells) // noise of a shared cache
+    for (auto& cell : times.cases) // noise of a shared cache
         if (cell.place == Place::group && cell.footprint == 2U << 20U)
             for (auto& time : cell.seconds)
                 time *= 3;
-    const auto reading = read_cache(times, all_places);
-    EXPECT_EQ(reading.width, Width::llc) << "2 MiB do not fit into a core's own 512 KiB";
+    const auto reading = read(times, all_places);
+    EXPECT_EQ(reading.verdict, "bind: llc") << "2 MiB do not fit into a core's own 512 KiB";
     const auto loss = std::ranges::find(reading.losses, Place::group, &PlaceLoss::place);
     EXPECT_EQ(loss->of, 2U);
     const auto other = std::ranges::find(reading.losses, Place::other_llc, &PlaceLoss::place);
@@ -265,9 +248,9 @@ TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
 TEST(CacheReading, TellsTheMostAsExactlyAsTheAverage) {
     CacheSeats seats = all_places;
     seats.group = seats.other_node = std::nullopt;
-    const auto reading = read_cache(times_with({0, 0, 0, 0, 0.004, 0}), seats);
-    EXPECT_EQ(summary_of(reading), "not known; 2 ms, other LLC: 0.4 % (at most 0.4 %)");
-    const auto costly = read_cache(times_with({0, 0, 0, 0, 0.114, 0}), seats);
+    const auto reading = read(times_with({0, 0, 0, 0, 0.004, 0}), seats);
+    EXPECT_EQ(reading.summary, "not known; 2 ms, other LLC: 0.4 % (at most 0.4 %)");
+    const auto costly = read(times_with({0, 0, 0, 0, 0.114, 0}), seats);
     ASSERT_FALSE(costly.findings.empty());
     EXPECT_NE(costly.findings.back().find("11.4 % longer on average, 11.4 % at most"), std::string::npos)
         << costly.findings.back();
@@ -276,8 +259,8 @@ TEST(CacheReading, TellsTheMostAsExactlyAsTheAverage) {
 /// The paragraph for a machine, or a choice of CPUs, that lacks some of the places.
 std::string meaning_of(const std::array<double, 6>& loss, const CacheSeats& seats) {
     auto times = times_with(loss);
-    std::erase_if(times.cells, [&](const CacheCell& cell) { return !seats.of(cell.place); });
-    return read_cache(times, seats).meaning;
+    std::erase_if(times.cases, [&](const CacheCase& cell) { return !seats.of(cell.place); });
+    return read(times, seats).meaning;
 }
 
 TEST(CacheReading, SpeaksOfNoMoveThatWasNotMeasured) {
@@ -305,22 +288,22 @@ TEST(CacheReading, OfNoiseAloneHardlyEverShowsAnything) {
     std::lognormal_distribution<double> noise(0, 0.05);
     int claims = 0;
     for (int i = 0; i < experiments; ++i) {
-        CacheTimes times;
+        CacheResult times;
         times.how.footprints = {16U << 10U, 64U << 10U, 256U << 10U};
         times.how.quanta_ms = {2, 10, 200};
         for (const auto footprint : times.how.footprints)
             for (const double quantum : times.how.quanta_ms)
                 for (const Place place : places) {
-                    CacheCell cell{footprint, quantum, place, {}};
+                    CacheCase cell{{}, footprint, quantum, place};
                     for (int round = 0; round < 8; ++round)
                         cell.seconds.push_back(quantum * noise(random));
-                    times.cells.push_back(cell);
+                    times.cases.push_back(cell);
                 }
-        const auto reading = read_cache(times, all_places);
+        const auto reading = read(times, all_places);
         const auto is_shown = [](const measure::Comparison& longer) {
             return longer.verdict == measure::Verdict::more || longer.verdict == measure::Verdict::less;
         };
-        claims += std::ranges::any_of(reading.cells, is_shown, &CellFigures::longer) ||
+        claims += std::ranges::any_of(reading.cases, is_shown, &CacheCase::longer) ||
                   std::ranges::any_of(reading.losses, is_shown, &PlaceLoss::mean);
     }
     EXPECT_LE(claims, experiments * 6 / 100) << "of all cells and averages, any at all";
@@ -340,8 +323,8 @@ TEST(MeasuresCache, OnThisMachine) {
         run);
     ASSERT_TRUE(times) << times.error().to_string();
     EXPECT_TRUE(times->is_whole);
-    EXPECT_EQ(times->cells.size(), 2U * 2 * 4);
-    for (const auto& cell : times->cells)
+    EXPECT_EQ(times->cases.size(), 2U * 2 * 4);
+    for (const auto& cell : times->cases)
         EXPECT_EQ(cell.seconds.size(), 2U);
     EXPECT_EQ(run.done(), run.all());
     seats.group = CpuSet::max_cpu;

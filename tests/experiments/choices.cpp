@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: experiments-choices ROOT...: which CPUs the experiments would choose on recorded machines, of all
 // that are online: one JSON object for each, one per line.
-#include "experiments/cache/places.hpp"
-#include "experiments/sharing/placings.hpp"
-#include "experiments/smt/seats.hpp"
+#include "experiments/cache.hpp"
+#include "experiments/sharing.hpp"
+#include "experiments/smt.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads, signals and words of the frame.
-#include "experiments/frame/miss_counter.hpp"
-#include "experiments/frame/pinned_thread.hpp"
-#include "experiments/frame/quiet.hpp"
-#include "experiments/frame/refusal.hpp"
-#include "experiments/frame/supervision.hpp"
-#include "experiments/frame/timings.hpp"
+#include "experiments/frame.hpp"
+#include "experiments/nearness.hpp"
 #include "host/scheduler.hpp"
 
 #include <csignal>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -238,23 +235,35 @@ TEST(Refusals, SayWhatToTypeInstead) {
     EXPECT_NE(refusal_of(Refusal::no_caches, CpuSet{0}).find("ls /sys/"), std::string::npos);
 }
 
-TEST(MissCounter, CountsOrSaysWhyNot) {
-    const auto counter = MissCounter::open();
-    if (!counter) {
-        EXPECT_TRUE(counter.error().starts_with("no hardware counters here: ")) << counter.error();
-        return;
+TEST(Timings, AreMeansOfTimes) {
+    const std::vector<double> times{1, 2, 3, 4, 5, 6};
+    const auto mean = mean_time(times);
+    ASSERT_TRUE(mean);
+    EXPECT_NEAR(mean->estimate, 3.5, 1e-9) << "not of rates";
+    EXPECT_LT(mean->low, 3.5);
+    EXPECT_GT(mean->high, 3.5);
+    EXPECT_FALSE(mean_time(std::vector<double>{1, 2, 3}));
+    EXPECT_FALSE(mean_time(std::vector<double>{1, 2, 3, 0}));
+}
+
+TEST(Timings, CompareByHowMuchLonger) {
+    const std::vector<double> base{1.00, 1.01, 0.99, 1.00, 1.02}, slow{1.75, 1.76, 1.74, 1.75, 1.77};
+    const auto longer = measure::compare_times(base, slow);
+    EXPECT_EQ(longer.verdict, measure::Verdict::more);
+    EXPECT_NEAR(longer.change.estimate, 8.77 / 5.02 - 1, 1e-9);
+    const auto shorter = measure::compare_times(slow, base);
+    EXPECT_EQ(shorter.verdict, measure::Verdict::less);
+    EXPECT_LT(shorter.change.high, 0);
+    EXPECT_EQ(measure::compare_times(base, base).verdict, measure::Verdict::none_shown);
+    EXPECT_EQ(measure::compare_times({}, slow).verdict, measure::Verdict::not_enough);
+    std::vector<double> one, other;
+    for (int i = 0; i < 20; ++i) {
+        one.push_back(1 + 0.01 * (i * 7 % 20));
+        other.push_back(1.5 + 0.01 * (i * 3 % 20));
     }
-    const std::vector<unsigned char> bytes(4U << 20, 1);
-    const auto before = counter->read();
-    unsigned sum = 0;
-    for (std::size_t i = 0; i < bytes.size(); i += 64)
-        sum += bytes[i];
-    const auto after = counter->read();
-    EXPECT_EQ(sum, bytes.size() / 64);
-    ASSERT_TRUE(before && after);
-    EXPECT_GE(after->reads - before->reads, bytes.size() / 64);
-    EXPECT_LE(after->misses, after->reads);
-    EXPECT_FALSE((CacheReads{}).miss_rate());
+    EXPECT_GT(measure::compare_times(one, other, 10).change.high,
+              measure::compare_times(one, other).change.high)
+        << "all of ten hold together";
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/frame/nearness.hpp"
+#include "experiments/nearness.hpp"
 #include "machine/machines.hpp"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,6 @@ TEST(Nearness, IsTheNearestThatHolds) {
 
 TEST(Nearness, OfACpuThatIsOfflineIsToNone) {
     const Nearness near(two_sockets(CpuSet{3}));
-    EXPECT_EQ(near.llc_of(3), 3U);
-    EXPECT_EQ(near.core_of(3), 3U);
     EXPECT_EQ(near.between(0, 3), Near::across) << "CPU 0 is not its sibling";
     EXPECT_EQ(near.between(2, 3), Near::across);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/frame/supervision.hpp"
-#include "experiments/sharing/reading.hpp"
+#include "experiments/frame.hpp"
+#include "experiments/sharing.hpp"
 #include "host/scheduler.hpp"
 #include "machine/machines.hpp"
 
@@ -44,41 +44,45 @@ TEST(Placings, FollowTheTopology) {
 }
 
 /// Each placing with the mean of its runs in ms.
-SharingTimes times_of(const std::vector<std::pair<Placing, double>>& means) {
-    SharingTimes times;
+SharingResult times_of(const std::vector<std::pair<Placing, double>>& means) {
+    SharingResult times;
     for (const auto& [placing, ms] : means) {
-        PlacingTimes one{{placing, {}}, {}, {}};
+        SharingCase one{{}, {placing, {}}};
         for (int round = 0; round < 12; ++round)
             one.seconds.push_back(ms * 1e-3 * (1 + 0.01 * (round % 5 - 2)));
-        times.placings.push_back(one);
+        times.cases.push_back(one);
     }
     return times;
 }
 
+SharingResult read(SharingResult result) {
+    read_sharing(result);
+    return result;
+}
+
 TEST(SharingReading, SaysWhatThePoliciesShouldSay) {
-    const auto document = read_sharing(times_of(
+    const auto document = read(times_of(
         {{Placing::scheduler, 10.7}, {Placing::pairs, 3.53}, {Placing::apart, 14}, {Placing::one_line, 12}}));
-    EXPECT_EQ(document.placings[1].longer.verdict, measure::Verdict::less);
-    EXPECT_NEAR(document.placings[1].longer.change.estimate, 3.53 / 10.7 - 1, 1e-6);
+    EXPECT_EQ(document.cases[1].longer.verdict, measure::Verdict::less);
+    EXPECT_NEAR(document.cases[1].longer.change.estimate, 3.53 / 10.7 - 1, 1e-6);
     EXPECT_NE(document.meaning.find("belong on one CPU"), std::string::npos) << document.meaning;
     EXPECT_NE(document.meaning.find("do not write spread: core"), std::string::npos);
     EXPECT_EQ(document.findings.size(), 3U);
     EXPECT_NE(document.findings[2].find("240 % more time than pinned pairs"), std::string::npos)
         << document.findings[2];
-    const auto near = read_sharing(times_of(
+    const auto near = read(times_of(
         {{Placing::scheduler, 10}, {Placing::pairs, 12}, {Placing::neighbours, 6}, {Placing::apart, 10}}));
     EXPECT_NE(near.meaning.find("gain most from a CPU of its own for each"), std::string::npos)
         << near.meaning;
     EXPECT_EQ(near.meaning.find("on one CPU"), std::string::npos);
-    const auto same =
-        read_sharing(times_of({{Placing::scheduler, 10}, {Placing::pairs, 10}, {Placing::apart, 10}}));
-    EXPECT_EQ(same.placings[1].longer.verdict, measure::Verdict::none_shown);
+    const auto same = read(times_of({{Placing::scheduler, 10}, {Placing::pairs, 10}, {Placing::apart, 10}}));
+    EXPECT_EQ(same.cases[1].longer.verdict, measure::Verdict::none_shown);
     EXPECT_NE(same.meaning.find("No placing was shown to be better"), std::string::npos);
 }
 
 /// The sentences about a machine whose placings take so many ms.
 std::string meaning_on(const topology::Topology& machine, double pairs, double neighbours, double apart) {
-    SharingTimes times;
+    SharingResult times;
     const auto placings = placed_threads(machine, machine.online).value();
     for (const auto& placed : placings) {
         const std::map<Placing, double> ms{{Placing::scheduler, 10},
@@ -86,12 +90,12 @@ std::string meaning_on(const topology::Topology& machine, double pairs, double n
                                            {Placing::neighbours, neighbours},
                                            {Placing::apart, apart},
                                            {Placing::one_line, 12}};
-        PlacingTimes one{placed, {}, {}};
+        SharingCase one{{}, placed};
         for (int round = 0; round < 12; ++round)
             one.seconds.push_back(ms.at(placed.placing) * 1e-3 * (1 + 0.01 * (round % 5 - 2)));
-        times.placings.push_back(std::move(one));
+        times.cases.push_back(std::move(one));
     }
-    return read_sharing(times).meaning;
+    return read(std::move(times)).meaning;
 }
 
 topology::Topology four_cores() {
@@ -144,12 +148,12 @@ TEST(SharingReading, OfNoiseAloneHardlyEverShowsAnything) {
                                    {Placing::neighbours, 1},
                                    {Placing::apart, 1},
                                    {Placing::one_line, 1}});
-            for (auto& one : times.placings) {
+            for (auto& one : times.cases) {
                 one.seconds.clear();
                 for (int round = 0; round < rounds; ++round)
                     one.seconds.push_back(1e-3 * noise(random));
             }
-            claims += std::ranges::any_of(read_sharing(times).findings, [](const std::string& finding) {
+            claims += std::ranges::any_of(read(times).findings, [](const std::string& finding) {
                 return finding.find("no difference shown") == std::string::npos;
             });
         }
@@ -159,13 +163,13 @@ TEST(SharingReading, OfNoiseAloneHardlyEverShowsAnything) {
 
 TEST(SharingReading, OfTooFewRunsHasNoVerdict) {
     auto times = times_of({{Placing::scheduler, 10}, {Placing::pairs, 3}});
-    for (auto& one : times.placings)
+    for (auto& one : times.cases)
         one.seconds.resize(3);
-    const auto reading = read_sharing(times);
-    EXPECT_EQ(reading.placings[1].longer.verdict, measure::Verdict::not_enough);
-    EXPECT_FALSE(reading.placings[1].seconds);
+    const auto reading = read(times);
+    EXPECT_EQ(reading.cases[1].longer.verdict, measure::Verdict::not_enough);
+    EXPECT_FALSE(reading.cases[1].mean);
     EXPECT_NE(reading.meaning.find("Too few runs"), std::string::npos);
-    EXPECT_EQ(summary_of(reading), "left to the scheduler 9.90 ms, pinned pairs 2.97 ms");
+    EXPECT_EQ(reading.summary, "left to the scheduler 9.90 ms, pinned pairs 2.97 ms");
 }
 
 TEST(MeasuresSharing, OnThisMachine) {
@@ -176,10 +180,10 @@ TEST(MeasuresSharing, OnThisMachine) {
     const auto times = measure_sharing({free, one_line}, {.rounds = 3, .additions = 1000}, run);
     ASSERT_TRUE(times) << times.error().to_string();
     EXPECT_TRUE(times->is_whole);
-    EXPECT_EQ(times->rounds(), 3U);
-    EXPECT_TRUE(std::ranges::all_of(times->placings[1].seconds, [](double time) { return time > 0; }));
+    EXPECT_EQ(times->cases[0].seconds.size(), 3U);
+    EXPECT_TRUE(std::ranges::all_of(times->cases[1].seconds, [](double time) { return time > 0; }));
     EXPECT_EQ(run.all(), 8U) << "one round to warm up";
-    EXPECT_EQ(times->no_counters.empty(), times->placings[0].reads.has_value());
+    EXPECT_EQ(times->no_counters.empty(), times->cases[0].reads.has_value());
     EXPECT_EQ(host::get_affinity(0), own);
 }
 
@@ -200,7 +204,7 @@ TEST(MeasuresSharing, UntilItIsStopped) {
         measure_sharing({{Placing::scheduler, {own, own, own, own}}}, {.rounds = 1000000}, run);
     ASSERT_TRUE(times);
     EXPECT_FALSE(times->is_whole);
-    EXPECT_EQ(times->rounds(), 0U);
+    EXPECT_EQ(times->cases[0].seconds.size(), 0U);
 }
 
 } // namespace

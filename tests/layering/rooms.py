@@ -21,6 +21,7 @@ LIBRARIES = {
     "spdlog/": ["app/*", "events/*", "control/*", "main.cpp", "options.cpp"],
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
     "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*"],
+    "boost/": ["measure/*"],
     "curses.h": ["affinityctl/*"],
     "bpf/": ["steer/*", "affinityctl/sharers/*"],
 }

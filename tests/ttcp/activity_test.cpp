@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/engine/activity.hpp"
-#include "affinity-ttcp/engine/frequency.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/engine/busy.hpp"
+#include "affinity-ttcp/engine/activity.hpp"
 #include "host/root.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/models/cost.hpp"
-#include "affinity-ttcp/models/priced_sample.hpp"
+#include "affinity-ttcp/models/round.hpp"
+#include "affinity-ttcp/models/sample.hpp"
 #include "measure/result.hpp"
 
 #include <gtest/gtest.h>

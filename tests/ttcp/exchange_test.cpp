@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and responses over a TCP connection of this machine, the other end in a process of its own.
-#include "affinity-ttcp/engine/endpoint.hpp"
-#include "affinity-ttcp/engine/exchange.hpp"
 #include "affinity-ttcp/engine/socket.hpp"
+#include "affinity-ttcp/engine/stream.hpp"
 #include "affinity-ttcp/engine/worker.hpp"
 #include "base/clock.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/engine/kernel_counts.hpp"
+#include "affinity-ttcp/engine/activity.hpp"
 #include "irq/reader.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/engine/latency_counts.hpp"
+#include "affinity-ttcp/engine/stream.hpp"
 
 #include <algorithm>
 #include <cmath>

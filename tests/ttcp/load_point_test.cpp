@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/models/load_point.hpp"
+#include "affinity-ttcp/models/model.hpp"
 
 #include <gtest/gtest.h>
 

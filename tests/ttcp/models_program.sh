@@ -47,7 +47,7 @@ done
 grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
 grep -Eq '^full .*(no difference shown|%)' "$work/text" || fail "no verdict: $(cat "$work/text")"
 grep -q 'no NIC' "$work/text" || fail "not labelled"
-grep -Eq '^full +[#+]' "$work/text" || fail "no bars"
+grep -Eq '^ +full +[#+]' "$work/text" || fail "no bars"
 python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.svg" || fail "the SVG is not XML"
 
 # The whole curve in one run. It says beforehand how many rounds that is; --sizes alone are those of the paper.

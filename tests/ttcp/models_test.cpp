@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/report.hpp"
-#include "affinity-ttcp/models/summary.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinity-ttcp/engine/endpoint.hpp"
-#include "affinity-ttcp/engine/figures.hpp"
 #include "affinity-ttcp/engine/session.hpp"
+#include "affinity-ttcp/engine/socket.hpp"
 #include "affinity-ttcp/engine/worker.hpp"
 #include "base/clock.hpp"
 #include "host/scheduler.hpp"

@@ -1,23 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinity-ttcp: a sender and receiver in the style of ttcp that reports what the transfer cost.
-#include "affinity-ttcp/engine/busy.hpp"
+#include "affinity-ttcp/engine/activity.hpp"
 #include "affinity-ttcp/options.hpp"
-#include "affinity-ttcp/print.hpp"
-#include "affinity-ttcp/request.hpp"
 #include "affinity-ttcp/sink.hpp"
 #include "host/root.hpp"
 #include "measure/program.hpp"
 
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 using namespace affinityd::ttcp;
+using affinityd::fail;
+using affinityd::Result;
 namespace host = affinityd::host;
 namespace measure = affinityd::measure;
 
 namespace {
+
+using measure::EndReport;
+using measure::Outcome;
+using measure::Report;
+
+/// "1234.56 KB/sec". As in ttcp, a lower-case unit means bits in powers of 1000, an upper-case one bytes in
+/// powers of 1024.
+std::string rate(double bits_per_second, char unit) {
+    const bool is_bits = std::islower(static_cast<unsigned char>(unit)) != 0;
+    const int power = std::toupper(static_cast<unsigned char>(unit)) == 'K'   ? 1
+                      : std::toupper(static_cast<unsigned char>(unit)) == 'M' ? 2
+                                                                              : 3;
+    const double value =
+        is_bits ? bits_per_second / std::pow(1000, power) : bits_per_second / 8 / std::pow(1024, power);
+    return fmt::format("{:.2f} {}{}", value,
+                       static_cast<char>(std::toupper(static_cast<unsigned char>(unit))),
+                       is_bits ? "bit/sec" : "B/sec");
+}
+
+std::string known(const std::optional<std::uint64_t>& value) {
+    return value ? fmt::format("{}", *value) : "not known";
+}
+
+void print_end(std::FILE* out, const char* name, const Options& options, const Report& report,
+               const EndReport& end) {
+    const double seconds = report.seconds;
+    const double bits = seconds > 0 ? static_cast<double>(end.bytes) * 8 / seconds : 0;
+    const auto calls = static_cast<double>(end.calls);
+    const double cpu = end.user_seconds + end.system_seconds;
+    fmt::print(out, "{}: {} bytes in {:.2f} real seconds = {} +++\n", name, end.bytes, seconds,
+               rate(bits, options.unit));
+    fmt::print(out, "{}: {} I/O calls, msec/call = {:.4f}, calls/sec = {:.2f}\n", name, end.calls,
+               calls > 0 ? seconds * 1000 / calls : 0, seconds > 0 ? calls / seconds : 0);
+    fmt::print(out, "{}: {:.2f}user {:.2f}sys {:.2f}real {:.0f}% {}+{}csw, migrations: {}, retransmits: {}\n",
+               name, end.user_seconds, end.system_seconds, seconds, seconds > 0 ? 100 * cpu / seconds : 0,
+               end.voluntary_switches, end.involuntary_switches, known(end.migrations),
+               known(end.retransmits));
+    if (end.cycles)
+        fmt::print(out, "{}: {} cycles, {} instructions, {} cache misses\n", name, *end.cycles,
+                   known(end.instructions), known(end.cache_misses));
+    if (end.cache_misses && end.bytes > 0)
+        fmt::print(out, "{}: {:.6f} cache misses per bit\n", name,
+                   static_cast<double>(*end.cache_misses) / (8 * static_cast<double>(end.bytes)));
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// False if nothing has come when the time is over.
+bool wait_for_more(int connection, Clock::time_point end) {
+    while (true) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+        if (left <= 0) return false;
+        pollfd item{connection, POLLIN, 0};
+        if (::poll(&item, 1, static_cast<int>(left)) > 0) return true;
+    }
+}
+
+/// The options that are asked for over a connection: the line of measure/program.hpp, of at most 8 KiB,
+/// within 10 s.
+Result<std::vector<std::string>> read_request(int connection) {
+    constexpr std::size_t most = 8192;
+    const auto end = Clock::now() + std::chrono::seconds(10);
+    std::string line;
+    std::array<char, 1024> chunk{};
+    while (!line.ends_with('\n')) {
+        if (line.size() > most) return fail("the request is too long");
+        if (!wait_for_more(connection, end)) return fail("no request has come");
+        const auto got = ::read(connection, chunk.data(), chunk.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail("cannot read the request", {}, errno);
+        if (got == 0) return fail("the request ends before its line does");
+        line.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+    return measure::from_line(line);
+}
+
+/// From now on this process is ended by SIGIO when the other end of the connection goes away (O_ASYNC,
+/// fcntl(2)): no program waits for the report then.
+Result<void> end_with(int connection) {
+    const int flags = ::fcntl(connection, F_GETFL);
+    if (flags < 0 || ::fcntl(connection, F_SETOWN, ::getpid()) != 0 ||
+        ::fcntl(connection, F_SETFL, flags | O_ASYNC) != 0)
+        return fail("cannot watch the connection", {}, errno);
+    // It may have gone before this process could be told.
+    pollfd item{connection, POLLRDHUP, 0};
+    if (::poll(&item, 1, 0) > 0) return fail("no program waits for the report");
+    return {};
+}
+
+/// The report in the form of ttcp, one block for each end that ran here, followed by what ttcp does not
+/// measure.
+void print(std::FILE* out, const Options& options, const Report& report) {
+    const auto& load = options.session.load;
+    fmt::print(out, "ttcp: buflen={}, streams={}, path={}{}\n", load.buffer_bytes, report.setup.streams,
+               report.setup.path, report.setup.touches_nic_interrupts ? "" : " (touches no NIC interrupt)");
+    if (report.transmitter) print_end(out, "ttcp-t", options, report, *report.transmitter);
+    if (report.receiver) print_end(out, "ttcp-r", options, report, *report.receiver);
+    if (report.ghz_per_gbps)
+        fmt::print(out, "ttcp: {:.3f} GHz/Gbps, by {}\n", *report.ghz_per_gbps, report.cycles_source);
+    for (const auto& cpu : report.cpus)
+        fmt::print(out,
+                   "ttcp: CPU {}: {:.2f}user {:.2f}sys {:.2f}irq {:.2f}softirq, {} interrupts (all that ran "
+                   "there)\n",
+                   cpu.cpu, cpu.user_seconds, cpu.system_seconds, cpu.irq_seconds, cpu.softirq_seconds,
+                   cpu.interrupts);
+    for (const auto& line : report.lines)
+        fmt::print(out, "ttcp: IRQ {} {}: {} on CPU {}\n", line.irq, line.label, line.count, line.cpu);
+    if (report.outcome != Outcome::done)
+        fmt::print(out, "ttcp: {}: {}\n", to_string(report.outcome), report.reason);
+}
 
 /// The report goes to standard output, unless that carries the data.
 std::FILE* report_file(const Options& options) {
@@ -54,7 +172,7 @@ int serve_at(const host::Root& root, const Options& options, int listener) {
     return serve(root, {options.session, options.most_peers, options.idle_exit_seconds, report}, listener);
 }
 
-/// Of this machine's own, unless the options say more.
+/// A listener for this machine's own peers, unless the options say more.
 affinityd::Result<host::Fd> sink_listener(const Options& options) {
     constexpr unsigned backlog = 64;
     Address here = options.peer;

@@ -103,7 +103,7 @@ std::string read_cpus(const char* option, const std::string& text, std::vector<u
     return {};
 }
 
-/// What is wrong, "" if all is well.
+/// The fault of the options; "": there is none.
 std::string check_mode(const Raw& raw, Options& options) {
     const auto& mode = raw.mode;
     if (raw.request) return "--request stands alone";

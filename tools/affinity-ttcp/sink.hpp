@@ -16,10 +16,10 @@ struct Sink {
     std::function<void(const measure::Report& report)> show;
 };
 
-/// What a peer must send within `stall_seconds`; one that sends less would hold its place for ever.
+/// The bytes that a peer must send within `stall_seconds`; one that sends less would hold its place for ever.
 constexpr std::uint64_t least_of_a_peer = 64U << 10;
 
-/// Receives what comes to a listening socket, until nobody has come for the sink's time: 0. 1: not possible.
+/// Receives what comes to a listening socket, until no peer has come for the sink's time: 0. 1: not possible.
 [[nodiscard]] int serve(const host::Root& root, const Sink& sink, int listener);
 
 } // namespace affinityd::ttcp

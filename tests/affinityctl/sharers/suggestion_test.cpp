@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy that follows from a graph, as `check` reads it.
-#include "affinityctl/sharers/numa_groups.hpp"
 #include "affinityctl/sharers/suggestion.hpp"
+#include "affinityctl/sharers/watch.hpp"
 #include "machine/machines.hpp"
 #include "policy/reader.hpp"
 #include "seen_wakes.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a process is called while it is watched.
-#include "affinityctl/sharers/watched_process.hpp"
+#include "affinityctl/sharers/watch.hpp"
 #include "inventory/recorded.hpp"
 
 #include <gtest/gtest.h>

@@ -2,14 +2,15 @@
 #include "affinity-ttcp/engine/session.hpp"
 
 #include "affinity-ttcp/engine/activity.hpp"
-#include "affinity-ttcp/engine/endpoint.hpp"
-#include "affinity-ttcp/engine/figures.hpp"
-#include "affinity-ttcp/engine/frequency.hpp"
-#include "affinity-ttcp/engine/outcome.hpp"
+#include "affinity-ttcp/engine/socket.hpp"
 #include "affinity-ttcp/engine/worker.hpp"
 #include "base/clock.hpp"
 #include "host/root.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,10 +18,57 @@
 
 namespace affinityd::ttcp {
 
+using measure::EndReport;
 using measure::Outcome;
 using measure::Report;
 
 namespace {
+
+std::optional<EndReport> sum_of(const std::vector<StreamUse>& uses) {
+    if (uses.empty()) return std::nullopt;
+    EndReport end;
+    Usage usage = uses.front().usage;
+    end.retransmits = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+        if (i > 0) usage += uses[i].usage;
+        end.bytes += uses[i].bytes;
+        end.calls += uses[i].calls;
+        add_known(end.retransmits, uses[i].retransmits);
+    }
+    end.user_seconds = usage.user_seconds;
+    end.system_seconds = usage.system_seconds;
+    end.voluntary_switches = usage.voluntary_switches;
+    end.involuntary_switches = usage.involuntary_switches;
+    end.migrations = usage.migrations;
+    end.cycles = usage.cycles;
+    end.instructions = usage.instructions;
+    end.cache_misses = usage.cache_misses;
+    return end;
+}
+
+void fill_cost(Report& report, std::optional<double> hz) {
+    const double bits = static_cast<double>(report.bytes) * 8;
+    if (bits <= 0) return;
+    double cpu_seconds = 0;
+    std::uint64_t cycles = 0;
+    bool counted = true;
+    for (const auto* end : {&report.transmitter, &report.receiver}) {
+        if (!*end) continue;
+        cpu_seconds += (*end)->user_seconds + (*end)->system_seconds;
+        counted = counted && (*end)->cycles.has_value();
+        cycles += (*end)->cycles.value_or(0);
+    }
+    if (counted) {
+        report.ghz_per_gbps = static_cast<double>(cycles) / bits;
+        report.cycles_source = "hardware counters of the stream processes";
+    } else if (hz) {
+        report.ghz_per_gbps = cpu_seconds * *hz / bits;
+        report.cycles_source = fmt::format(
+            "CPU time of the stream processes times {:.3f} GHz (no hardware counters)", *hz / 1e9);
+    } else {
+        report.cycles_source = no_cost;
+    }
+}
 
 constexpr double grace_seconds = 5; ///< for start and report, on a machine that is busy
 
@@ -49,43 +97,22 @@ class Run {
         : root_(root), session_(session), report_(std::move(report)), first_(read_activity(root)) {}
 
     void transmit(const Address& target) {
-        Load load = session_.load;
-        load.has_link = has_link;
         for (unsigned i = 0; i < session_.streams; ++i)
-            add(transmitters_, nth(session_.transmit_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
-                const auto socket = connect_to(target, session_.socket, session_.connect_seconds);
-                if (!socket) return std::unexpected(socket.error());
-                const bool local = is_local(socket->get()); // the kernel cannot say once the peer has gone
-                auto use = ttcp::transmit(socket->get(), load, meter);
-                use.is_local = local;
-                return use;
-            });
+            add(transmitters_, nth(session_.transmit_cpus, i), session_.load, ttcp::transmit,
+                [&] { return connect_to(target, session_.socket, session_.connect_seconds); });
     }
     /// `seconds` 0: waits for connections without limit.
     void receive(int listener, double seconds, bool own_peer) {
         Load load = session_.load;
-        load.has_link = has_link;
         if (own_peer)
             load.seconds = load.bytes = load.buffers = 0; // the transmitter closes when done; read it all
         for (unsigned i = 0; i < session_.streams; ++i)
-            add(receivers_, nth(session_.receive_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
-                const auto socket = accept_from(listener, seconds);
-                if (!socket) return std::unexpected(socket.error());
-                const bool local = is_local(socket->get()); // the kernel cannot say once the peer has gone
-                auto use = ttcp::receive(socket->get(), load, meter);
-                use.is_local = local;
-                return use;
-            });
+            add(receivers_, nth(session_.receive_cpus, i), load, ttcp::receive,
+                [&] { return accept_from(listener, seconds); });
     }
     void receive_over(int socket) {
-        Load load = session_.load;
-        load.has_link = has_link;
-        add(receivers_, nth(session_.receive_cpus, 0), [&](Meter& meter) -> Result<StreamUse> {
-            const bool local = is_local(socket);
-            auto use = ttcp::receive(socket, load, meter);
-            use.is_local = local;
-            return use;
-        });
+        add(receivers_, nth(session_.receive_cpus, 0), session_.load, ttcp::receive,
+            [&]() -> Result<host::Fd> { return host::Fd(socket); });
     }
     Report finish(double until) {
         Ends ends;
@@ -98,10 +125,19 @@ class Run {
     }
 
   private:
-    void add(std::vector<Worker>& workers, const CpuSet& cpus,
-             const std::function<Result<StreamUse>(Meter&)>& body) {
+    /// A process that has `open` make its socket, and moves bytes over it.
+    void add(std::vector<Worker>& workers, const CpuSet& cpus, Load load,
+             StreamUse (*move)(int, const Load&, Meter&), const std::function<Result<host::Fd>()>& open) {
         if (report_.outcome != Outcome::done) return;
-        auto worker = Worker::start(cpus, body);
+        load.has_link = has_link;
+        auto worker = Worker::start(cpus, [&](Meter& meter) -> Result<StreamUse> {
+            const auto socket = open();
+            if (!socket) return std::unexpected(socket.error());
+            const bool local = is_local(socket->get()); // the kernel cannot say once the peer has gone
+            auto use = move(socket->get(), load, meter);
+            use.is_local = local;
+            return use;
+        });
         if (worker)
             workers.push_back(std::move(*worker));
         else
@@ -143,6 +179,69 @@ class Run {
 };
 
 } // namespace
+
+void fill(Report& report, const Ends& ends, std::optional<double> hz) {
+    report.transmitter = sum_of(ends.transmitted);
+    report.receiver = sum_of(ends.received);
+    const auto& arrived = ends.received.empty() ? ends.transmitted : ends.received;
+    double first = std::numeric_limits<double>::infinity(), last = 0;
+    for (const auto& use : arrived) {
+        report.bytes += use.bytes;
+        if (use.is_local) report.setup.touches_nic_interrupts = false;
+        if (use.bytes == 0) continue;
+        first = std::min(first, use.started);
+        last = std::max(last, use.ended);
+    }
+    report.seconds = last > first ? last - first : 0;
+    if (report.seconds > 0) report.bits_per_second = static_cast<double>(report.bytes) * 8 / report.seconds;
+    if (report.bytes == 0) note(report, Outcome::failed, "no bytes were moved");
+    fill_cost(report, hz);
+}
+
+Outcome outcome_of(int code) {
+    switch (code) {
+    case ETIMEDOUT:
+    case EAGAIN:
+        return Outcome::timed_out;
+    case ECANCELED:
+        return Outcome::killed;
+    case ECONNREFUSED:
+    case EADDRNOTAVAIL:
+    case EHOSTUNREACH:
+        return Outcome::unreachable;
+    case ENETUNREACH:
+    case ENETDOWN:
+        return Outcome::link_lost;
+    default:
+        return Outcome::failed;
+    }
+}
+
+Outcome outcome_of(End end) {
+    switch (end) {
+    case End::whole:
+        return Outcome::done;
+    case End::peer:
+        return Outcome::peer_gone;
+    case End::stalled:
+        return Outcome::timed_out;
+    case End::network:
+        return Outcome::link_lost;
+    case End::local:
+        return Outcome::failed;
+    }
+    return Outcome::failed;
+}
+
+std::string broken_stream(const StreamUse& use) {
+    return fmt::format("a stream ended after {} bytes: {}", use.bytes, std::strerror(use.code));
+}
+
+void note(measure::Report& report, Outcome outcome, const std::string& reason) {
+    if (report.outcome != Outcome::done) return;
+    report.outcome = outcome;
+    report.reason = reason;
+}
 
 Report run_loopback(const host::Root& root, const Session& session) {
     Report report = begun(session, "loopback", false);

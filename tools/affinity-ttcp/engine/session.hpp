@@ -5,6 +5,8 @@
 #include "affinity-ttcp/engine/stream.hpp"
 #include "measure/result.hpp"
 
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace affinityd::host {
@@ -33,5 +35,26 @@ struct Session {
 [[nodiscard]] measure::Report run_receive(const host::Root& root, const Session& session, int listener);
 /// Receives one stream over a connection that exists already (a service manager's Accept=yes).
 [[nodiscard]] measure::Report run_connected(const host::Root& root, const Session& session, int socket);
+
+/// The ends of all streams of a run.
+struct Ends {
+    std::vector<StreamUse> transmitted, received;
+};
+
+/// Adds up the figures of streams that have ended; pure. `hz` is the CPU frequency if known.
+void fill(measure::Report& report, const Ends& ends, std::optional<double> hz);
+
+/// For a person, where neither counters nor a frequency give a cost.
+inline constexpr const char* no_cost = "not known: no hardware counters, and the CPU frequency is unknown";
+
+/// The outcome that an errno value, or the end of a stream, means for a whole run.
+[[nodiscard]] measure::Outcome outcome_of(int code);
+[[nodiscard]] measure::Outcome outcome_of(End end);
+
+/// For a person: how far a stream came and why it ended. `use.end` is not End::whole.
+[[nodiscard]] std::string broken_stream(const StreamUse& use);
+
+/// Records a fault. Only the first one counts: later ones mostly follow from it.
+void note(measure::Report& report, measure::Outcome outcome, const std::string& reason);
 
 } // namespace affinityd::ttcp

@@ -4,9 +4,14 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <memory>
 
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,6 +20,18 @@
 namespace affinityd::ttcp {
 
 namespace {
+
+constexpr std::size_t most_host = 253,
+                      most_port = 32; // a host name by RFC 1035; a service name and some room
+
+std::string numeric(const sockaddr_storage& address, socklen_t size, bool port) {
+    std::array<char, NI_MAXHOST> host{};
+    std::array<char, NI_MAXSERV> service{};
+    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+                      service.data(), service.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return {};
+    return port ? service.data() : host.data();
+}
 
 void set_option(int socket, int level, int option, int value) {
     ::setsockopt(socket, level, option, &value, sizeof value);
@@ -65,6 +82,92 @@ int connect_until(int socket, const addrinfo& info, double until) {
 }
 
 } // namespace
+
+std::string Address::to_string() const {
+    return (host.find(':') == std::string::npos ? host : '[' + host + ']') + ':' + port;
+}
+
+Result<Address> parse_address(std::string_view text, std::string_view port) {
+    Address address{std::string(text), std::string(port)};
+    if (text.starts_with('[')) {
+        const auto end = text.find(']');
+        const bool has_port = end != std::string_view::npos && end + 1 < text.size();
+        if (end == std::string_view::npos || (has_port && text[end + 1] != ':'))
+            return fail("expected [address]:port", std::string(text), EINVAL);
+        address.host = text.substr(1, end - 1);
+        if (has_port) address.port = text.substr(end + 2);
+    } else if (std::count(text.begin(), text.end(), ':') == 1) {
+        const auto colon = text.find(':');
+        address.host = text.substr(0, colon);
+        address.port = text.substr(colon + 1);
+    }
+    if (address.host.empty() || address.port.empty() || address.host.size() > most_host ||
+        address.port.size() > most_port || address.host.find('\0') != std::string::npos)
+        return fail("expected host:port", std::string(text), EINVAL);
+    return address;
+}
+
+Result<AddressList> look_up(const Address& address, int type, bool to_listen) {
+    addrinfo hints{};
+    hints.ai_socktype = type;
+    hints.ai_flags = to_listen ? AI_PASSIVE : 0;
+    addrinfo* found = nullptr;
+    const int status = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                     address.port.c_str(), &hints, &found);
+    if (status != 0)
+        return fail(std::string("address not known: ") + ::gai_strerror(status), address.to_string(),
+                    EADDRNOTAVAIL);
+    return AddressList(found, &::freeaddrinfo);
+}
+
+std::uint16_t port_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+    if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+    if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+    return 0;
+}
+
+std::string address_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+    return numeric(address, size, false);
+}
+
+std::string peer_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+    return Address{numeric(address, size, false), numeric(address, size, true)}.to_string();
+}
+
+bool is_local(int socket) {
+    const std::string here = address_of(socket);
+    if (here.empty()) return false;
+    const std::string there = peer_of(socket);
+    return there.starts_with("127.") || there.starts_with(Address{here, ""}.to_string());
+}
+
+bool has_link(int socket) {
+    const std::string own = address_of(socket);
+    ifaddrs* found = nullptr;
+    if (own.empty() || ::getifaddrs(&found) != 0) return true; // unknown is no reason to give up
+    const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(found, &::freeifaddrs);
+    for (const auto* at = list.get(); at != nullptr; at = at->ifa_next) {
+        if (at->ifa_addr == nullptr) continue;
+        const bool v6 = at->ifa_addr->sa_family == AF_INET6;
+        if (!v6 && at->ifa_addr->sa_family != AF_INET) continue;
+        sockaddr_storage address{};
+        const socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+        std::memcpy(&address, at->ifa_addr, size);
+        std::string text = numeric(address, size, false);
+        if (own.starts_with("::ffff:") && !v6) text = "::ffff:" + text; // a socket that serves both families
+        if (text == own) return (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_RUNNING) != 0;
+    }
+    return false;
+}
 
 Result<host::Fd> connect_to(const Address& address, const SocketOptions& options, double seconds) {
     const auto infos = look_up(address, SOCK_STREAM);

@@ -3,15 +3,17 @@
 
 #include "affinity-ttcp/engine/usage.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
+#include <type_traits>
 
 namespace affinityd::ttcp {
 
-/// What one stream moves. The first bound that is reached ends it; 0 means no such bound. A transmitter needs
-/// at least one of the three; a receiver also ends when its peer closes.
+/// The work of one stream. The first bound that is reached ends it; 0 means no such bound. A transmitter
+/// needs at least one of the three; a receiver also ends when its peer closes.
 struct Load {
     std::size_t buffer_bytes = 131072; ///< one send(2) or recv(2), 1 B to 64 MiB
     std::uint64_t buffers = 0;         ///< how many of them
@@ -38,7 +40,8 @@ enum class End : std::uint8_t {
     local,   ///< a fault on this side (standard output full, no memory)
 };
 
-/// What one end of one stream did. Plain bytes: it crosses a pipe between two processes of the same program.
+/// The figures of one end of one stream. Plain bytes: it crosses a pipe between two processes of the same
+/// program.
 struct StreamUse {
     End end = End::whole;
     bool is_local = false; ///< both ends have the same address: no NIC is involved; set by the code that made
@@ -56,5 +59,50 @@ struct StreamUse {
 /// raises SIGPIPE.
 [[nodiscard]] StreamUse transmit(int socket, const Load& load, Meter& meter);
 [[nodiscard]] StreamUse receive(int socket, const Load& load, Meter& meter);
+
+/// How many latencies fell into which range. Plain bytes, because a process writes it into memory that its
+/// parent reads. Ranges are as wide as their value's 128th part, so that a quantile is right to 0.8 %;
+/// below 256 ns each nanosecond has its own. Latencies of more than 18 minutes count as that.
+class LatencyCounts {
+  public:
+    void add(std::uint64_t nanoseconds);
+    LatencyCounts& operator+=(const LatencyCounts& other);
+    [[nodiscard]] std::uint64_t total() const { return total_; }
+    /// In nanoseconds: the latency that `part` (0 to 1) of all do not exceed, within its range as if those in
+    /// it were evenly spread. No value without latencies.
+    [[nodiscard]] std::optional<double> quantile(double part) const;
+
+  private:
+    static constexpr unsigned bits = 7, most_bits = 40;
+    static constexpr std::size_t ranges = static_cast<std::size_t>(most_bits - bits + 1) << bits;
+    [[nodiscard]] static std::size_t range_of(std::uint64_t nanoseconds);
+    [[nodiscard]] static double low_end(std::size_t range);
+
+    std::array<std::uint64_t, ranges> counts_{};
+    std::uint64_t total_ = 0;
+};
+static_assert(std::is_trivially_copyable_v<LatencyCounts>);
+
+/// Requests and responses of fixed sizes over one connection, one request at a time: what a server does,
+/// where transmit() and receive() do what a file transfer does. Sizes are 1 B to 64 MiB.
+struct Exchange {
+    std::size_t request_bytes = 1;
+    std::size_t response_bytes = 1;
+    double seconds = 2;        ///< the asking end begins no request after this
+    double stall_seconds = 10; ///< without an answer; then the peer is given up
+    /// Ends a wait that takes so long. Without, who started the process does that: a socket with a time limit
+    /// starts a timer at each wait, which takes a fiftieth of the rate of requests of 1 B.
+    bool has_timer = true;
+    std::function<void()> wait{}; ///< as that of a Load
+};
+
+/// Both work on a connected, blocking TCP socket, which stays open, and count as `bytes` those of whole
+/// exchanges in both directions, and as `calls` the exchanges.
+
+/// Asks until the time is over, then shuts its side. `latencies` counts from before a request is sent until
+/// its response is complete.
+[[nodiscard]] StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts& latencies);
+/// Answers until the peer shuts its side between two requests.
+[[nodiscard]] StreamUse answer(int socket, const Exchange& exchange, Meter& meter);
 
 } // namespace affinityd::ttcp

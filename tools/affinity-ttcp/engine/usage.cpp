@@ -14,38 +14,10 @@ namespace affinityd::ttcp {
 
 namespace {
 
-struct Event {
-    std::uint32_t type;
-    std::uint64_t config;
-};
-
-constexpr std::array<Event, 4> events{{{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-                                       {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-                                       {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
-                                       {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS}}};
-
-host::Fd open_counter(const Event& event, int tid = 0) {
-    perf_event_attr attributes;
-    std::memset(&attributes, 0, sizeof attributes);
-    attributes.size = sizeof attributes;
-    attributes.type = event.type;
-    attributes.config = event.config;
-    attributes.exclude_hv = 1;
-    attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    return host::Fd(
-        static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
-}
-
-/// The count, scaled up if the kernel took the hardware away for part of the time.
-std::optional<std::uint64_t> read_counter(const host::Fd& counter) {
-    struct {
-        std::uint64_t value, enabled, running;
-    } reading{};
-    if (!counter || ::read(counter.get(), &reading, sizeof reading) != sizeof reading) return std::nullopt;
-    if (reading.running == 0) return reading.enabled == 0 ? std::optional(reading.value) : std::nullopt;
-    const auto scale = static_cast<double>(reading.enabled) / static_cast<double>(reading.running);
-    return static_cast<std::uint64_t>(static_cast<double>(reading.value) * scale);
-}
+constexpr std::array<CounterKind, 4> events{{{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+                                             {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+                                             {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+                                             {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS}}};
 
 /// proc_pid_sched has "se.nr_migrations   :   12" where the kernel is built with CONFIG_SCHED_DEBUG.
 std::optional<std::uint64_t> migrations_by_file() {
@@ -72,6 +44,29 @@ std::optional<std::uint64_t> difference(std::optional<std::uint64_t> later,
 }
 
 } // namespace
+
+host::Fd open_counter(const CounterKind& kind, int tid) {
+    perf_event_attr attributes;
+    std::memset(&attributes, 0, sizeof attributes);
+    attributes.size = sizeof attributes;
+    attributes.type = kind.type;
+    attributes.config = kind.config;
+    attributes.exclude_hv = 1;
+    attributes.exclude_kernel = kind.in_kernel ? 0 : 1;
+    attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    return host::Fd(static_cast<int>(
+        ::syscall(SYS_perf_event_open, &attributes, tid, -1, kind.group, PERF_FLAG_FD_CLOEXEC)));
+}
+
+std::optional<std::uint64_t> read_counter(const host::Fd& counter) {
+    struct {
+        std::uint64_t value, enabled, running;
+    } reading{};
+    if (!counter || ::read(counter.get(), &reading, sizeof reading) != sizeof reading) return std::nullopt;
+    if (reading.running == 0) return reading.enabled == 0 ? std::optional(reading.value) : std::nullopt;
+    const auto scale = static_cast<double>(reading.enabled) / static_cast<double>(reading.running);
+    return static_cast<std::uint64_t>(static_cast<double>(reading.value) * scale);
+}
 
 void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
     if (sum && part)

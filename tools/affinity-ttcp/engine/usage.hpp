@@ -10,8 +10,8 @@
 
 namespace affinityd::ttcp {
 
-/// What one process used between Meter::start and Meter::stop. A figure that the machine does not give has no
-/// value; it is never 0.
+/// The use of one process between Meter::start and Meter::stop. A figure that the machine does not give has
+/// no value; it is never 0.
 struct Usage {
     double user_seconds = 0;   ///< CPU time, getrusage(2)
     double system_seconds = 0; ///< in the kernel; includes softirq work done in its context
@@ -29,6 +29,19 @@ static_assert(std::is_trivially_copyable_v<Usage>);
 
 /// A sum is known only if all its parts are.
 void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part);
+
+/// A counter of perf_event_open(2).
+struct CounterKind {
+    std::uint32_t type = 0;
+    std::uint64_t config = 0;
+    bool in_kernel = true; ///< in kernel mode, too
+    int group = -1;        ///< the counter that it shares the hardware with; -1: none
+};
+/// Counts of a thread (0: the calling one) from now on. Closed, with errno, where this machine has none or
+/// does not allow it.
+[[nodiscard]] host::Fd open_counter(const CounterKind& kind, int tid = 0);
+/// The count, scaled up if the kernel took the hardware away for part of the time.
+[[nodiscard]] std::optional<std::uint64_t> read_counter(const host::Fd& counter);
 
 /// CPU cycles of another thread from now on, user and kernel.
 class CycleCounter {

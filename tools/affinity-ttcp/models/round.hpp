@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinity-ttcp/engine/session.hpp"
+#include "affinity-ttcp/engine/stream.hpp"
 #include "affinity-ttcp/models/sample.hpp"
 #include "affinity-ttcp/testbed/testbed.hpp"
 #include "base/error.hpp"
@@ -33,7 +35,7 @@ class Gate {
     host::Fd barrier_, holder_; ///< a pipe whose end of file comes when the last holder closes it
 };
 
-/// What stays the same over all rounds of an experiment.
+/// The setup of a round; it stays the same over an experiment.
 struct RoundSetup {
     LoadPoint point;
     double seconds = 2;
@@ -65,5 +67,15 @@ struct Round {
 /// have ended when it returns. The peers' processes are never bound.
 [[nodiscard]] std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed& testbed,
                                                          const RoundSetup& setup, Model model);
+
+/// The ends of one round; the receivers answer with Work::answer.
+struct RoundEnds {
+    Ends ends;
+    LatencyCounts latencies; ///< empty but with Work::answer
+};
+
+/// The figures of one round with their cost; pure. A fault if no bytes were moved.
+[[nodiscard]] std::expected<Round, RoundFault> make_round(const Testbed& testbed, Work work,
+                                                          const RoundEnds& ends, const RoundCosts& costs);
 
 } // namespace affinityd::ttcp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/run.hpp"
 
-#include "affinity-ttcp/engine/busy.hpp"
+#include "affinity-ttcp/engine/activity.hpp"
 #include "base/clock.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr int warm_up_rounds = 16;
 constexpr double warm_up_seconds = 0.25; ///< of each
 constexpr double look_seconds = 0.5;     ///< at what others do before it begins
-/// Of a round: its processes start, connect and end.
+/// For a round's processes to start, connect and end.
 constexpr double overhead_seconds = 0.05;
 
 std::vector<PointResult> empty_results(const ModelsSetup& setup) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace affinityd::ttcp {
 
@@ -16,9 +17,6 @@ namespace affinityd::ttcp {
 class NetworkSpace {
   public:
     static Result<NetworkSpace> make(const host::Root& root);
-    /// The namespace this process is in now.
-    static Result<NetworkSpace> present(const host::Root& root);
-
     /// Runs `work` in this namespace and returns to the one before.
     [[nodiscard]] Result<void> within(const std::function<Result<void>()>& work) const;
     [[nodiscard]] int fd() const { return space_.get(); }
@@ -35,5 +33,28 @@ class NetworkSpace {
     host::Fd outside_;
     host::Dir sys_;
 };
+
+/// Interfaces of the experiment's namespaces. Every name belongs to the namespace that the caller is in.
+
+/// Makes a veth pair: `name` here, `peer` in the namespace that the descriptor `peer_space` refers to.
+[[nodiscard]] Result<void> make_veth(const std::string& name, const std::string& peer, int peer_space);
+/// Moves an interface of this namespace to another; it arrives down and without addresses.
+[[nodiscard]] Result<void> move_link(const std::string& name, int space);
+/// Sets an IPv4 address with its prefix length, then brings the interface up.
+[[nodiscard]] Result<void> bring_up(const std::string& name, const std::string& address, unsigned prefix);
+[[nodiscard]] Result<void> put_up(const std::string& name);
+[[nodiscard]] Result<void> take_down(const std::string& name);
+/// A veth receives by NAPI only with generic receive offload on: drivers/net/veth.c, veth_gro_requested.
+[[nodiscard]] Result<bool> has_gro(const std::string& name);
+[[nodiscard]] Result<void> set_gro(const std::string& name, bool on);
+/// Packets from a veth sender with segmentation offload bypass the receiver's NAPI:
+/// drivers/net/veth.c, veth_skb_is_eligible_for_gro.
+[[nodiscard]] Result<bool> has_tso(const std::string& name);
+[[nodiscard]] Result<void> set_tso(const std::string& name, bool on);
+
+/// Turns on NAPI threads for an interface of this space that is up, and finds their TIDs. Other namespaces
+/// may have interfaces of the same name, so only threads that were not there before count.
+[[nodiscard]] Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space,
+                                                          const std::string& name);
 
 } // namespace affinityd::ttcp

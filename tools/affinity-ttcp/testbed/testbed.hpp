@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinity-ttcp/testbed/borrowed_nic.hpp"
 #include "affinity-ttcp/testbed/network_space.hpp"
-#include "affinity-ttcp/testbed/nic_keeper.hpp"
+#include "affinity-ttcp/testbed/nics.hpp"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
 
@@ -25,15 +24,13 @@ struct Path {
     std::vector<unsigned> irqs; ///< its interrupt lines; empty for veth, which has none
 };
 
-/// What an experiment runs on. It ends with this object, or with the process if that is killed, because the
-/// namespaces have no names.
+/// The network that an experiment runs on. It ends with this object, or with the process if that is killed,
+/// because the namespaces have no names.
 struct Testbed {
     std::vector<NetworkSpace> spaces;
     std::vector<Path> paths;
     std::string description;           ///< for a person: what this is and what it is not
-    std::optional<NicKeeper> keeper{}; ///< of the borrowed ones; ends after they are put back
-    /// In the order of `paths`; last, because they must end before the spaces.
-    std::vector<BorrowedNic> borrowed{};
+    std::optional<NicKeeper> keeper{}; ///< of borrowed NICs; last, because it ends before the spaces
 };
 
 /// The most connections of a testbed.

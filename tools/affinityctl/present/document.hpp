@@ -54,6 +54,7 @@ struct Document {
     struct Line {
         std::vector<Span> spans;
         std::string first{};
+        bool as_is = false; ///< not wrapped: for copying
     };
     /// A finding, and the command that mends it or tells more; "": there is none.
     struct Problem {
@@ -115,6 +116,7 @@ struct Document {
     std::string source{};                  ///< the host that the picture is of, and when; "": here and now
     std::string picture{};                 ///< its file; "": none is wanted; "-": standard output
     Exit code = exit_ok;
+    int indent = 2;         ///< of --json; -1: all on one line
     bool may_page = false;  ///< long texts go through a pager
     bool is_silent = false; ///< no text is printed
 

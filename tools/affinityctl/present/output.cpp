@@ -155,7 +155,7 @@ int show(const Globals& globals, const Outcome& outcome) {
         fmt::print(stderr, "{}\n", affinityd::escaped_lines(complaint));
     if (outcome->is_silent) return outcome->code;
     if (globals.json)
-        fmt::print("{}\n", dump(outcome->value, 2));
+        fmt::print("{}\n", dump(outcome->value, outcome->indent));
     else if (outcome->picture != "-")
         print_text(to_text(*outcome, Page::of_output(globals.color)), outcome->may_page);
     if (outcome->picture.empty()) return outcome->code;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -47,6 +48,14 @@ std::string heat_color(double share) {
 /// A number at an axis, in at most four figures.
 std::string figure(double value) { return fmt::format("{:.4g}", value); }
 
+/// The least of 1, 2, 2.5 and 5 times a power of ten that is not below `least`.
+double round_step(double least) {
+    const double power = std::pow(10, std::floor(std::log10(least)));
+    for (const double factor : {1.0, 2.0, 2.5, 5.0})
+        if (factor * power >= least) return factor * power;
+    return 10 * power;
+}
+
 class Sheet {
   public:
     explicit Sheet(const Document& document) : document_(document) {
@@ -80,6 +89,7 @@ class Sheet {
         std::string whole = line.first;
         for (const auto& span : line.spans)
             whole += span.text;
+        if (line.as_is) return draw_mono(whole, false);
         const bool is_bold = !line.spans.empty() && line.spans.front().look == Document::Look::bold;
         for (const auto& part : note_lines(std::array{whole}, page_width - 2 * margin, letters))
             text(margin, y_ += leading, letters, ink, part, is_bold ? "font-weight=\"600\"" : "");
@@ -92,39 +102,45 @@ class Sheet {
         Document part;
         part.add(table);
         const auto lines = to_text(part, {.width = 118, .unicode = true});
-        bool is_heading = true;
-        for (const auto row : affinityd::split(std::string_view(lines).substr(0, lines.size() - 1), '\n')) {
-            text(margin, y_ += leading - 2, 11, is_heading ? faint : ink, row,
+        draw_mono(std::string_view(lines).substr(0, lines.size() - 1), true);
+        y_ += 6;
+    }
+    void draw_mono(std::string_view lines, bool has_heading) {
+        for (const auto row : affinityd::split(lines, '\n')) {
+            text(margin, y_ += leading - 2, 11, std::exchange(has_heading, false) ? faint : ink, row,
                  "font-family=\"'DejaVu Sans Mono', Menlo, monospace\" xml:space=\"preserve\"");
             widen(margin + 6.7 * static_cast<double>(columns_of(row)));
-            is_heading = false;
         }
-        y_ += 6;
     }
 
     void draw(const Document::Map& map) {
-        constexpr std::size_t most = 64;
+        constexpr std::size_t most = 256;
         const Document::Grid* grid = nullptr;
         for (const auto& each : map.grids)
             if (grid == nullptr || grid->columns.size() > most) grid = &each;
         if (grid == nullptr || grid->columns.empty()) return;
         draw(Document::Line{{{map.title, Document::Look::bold}}});
         draw(Document::Line{{{grid->note}}});
-        constexpr double left = 80;
-        const double side = std::clamp(640 / static_cast<double>(grid->columns.size()), 8.0, 60.0);
+        double left = 80;
+        for (const auto& name : grid->rows)
+            left = std::max(left, margin + 6 + 6.6 * static_cast<double>(columns_of(name)));
+        const double side = std::clamp(640 / static_cast<double>(grid->columns.size()), 2.5, 60.0);
+        const auto step = static_cast<std::size_t>(std::ceil(8 / side)); // of the rows that are named
         const double size = std::clamp(side * 0.4, 6.0, letters);
         const double top = y_ + 26;
-        for (std::size_t column = 0; column < grid->columns.size(); ++column)
+        for (std::size_t column = 0; column < grid->columns.size(); column += step)
             text(left + side * (static_cast<double>(column) + 0.5), top - 6, size, faint,
                  grid->columns[column], centred);
         for (std::size_t row = 0; row < grid->rows.size(); ++row) {
             const double y = top + side * static_cast<double>(row);
-            text(left - 6, y + side / 2 + size / 3, size, faint, grid->rows[row], to_end);
+            if (row % step == 0)
+                text(left - 6, y + side / 2 + size / 3, size, faint, grid->rows[row], to_end);
             for (std::size_t column = 0; column < grid->columns.size(); ++column) {
                 const auto share = grid->shares[row][column];
                 const double x = left + side * static_cast<double>(column);
                 if (!share) continue;
-                out_ += rect(x + 0.5, y + 0.5, side - 1, side - 1, heat_color(*share));
+                const double seam = side >= 8 ? 1 : 0;
+                out_ += rect(x + seam / 2, y + seam / 2, side - seam, side - seam, heat_color(*share));
                 if (const auto words = text_of_cell(*grid, row, column); side >= 24 && words != ".")
                     text(x + side / 2, y + side / 2 + size / 3, size, ink, words, centred);
             }
@@ -135,16 +151,23 @@ class Sheet {
 
     void draw(const Document::Chart& chart) {
         draw(Document::Line{{{chart.title, Document::Look::bold}}});
-        y_ += 16;
-        double most = chart.expected ? chart.expected->high.value_or(0) : 0;
+        y_ += 26;
+        const bool is_bars = chart.kind == Document::Chart::Kind::bars;
+        double most = chart.expected ? chart.expected->high.value_or(0) : 0, highest = most;
         for (const auto& series : chart.series)
-            for (const auto& point : series.points)
-                if (!point.failed) most = std::max(most, point.high.value_or(point.y));
+            for (const auto& point : series.points) {
+                if (point.failed) continue;
+                most = std::max(most, point.y);
+                highest = std::max(highest, point.high.value_or(point.y));
+            }
+        // An interval that is very wide leaves the frame before it flattens all curves.
+        most = is_bars ? highest : std::min(highest, 3 * most);
         if (most <= 0) most = 1;
-        chart.kind == Document::Chart::Kind::bars ? draw_bars(chart, most) : draw_points(chart, most * 1.05);
+        is_bars ? draw_bars(chart, most) : draw_points(chart, 4 * round_step(most / 4));
     }
 
     void draw_bars(const Document::Chart& chart, double most) {
+        y_ -= 14;
         double left = margin;
         for (const auto& series : chart.series)
             for (const auto& point : series.points)
@@ -152,7 +175,7 @@ class Sheet {
         const double room = page_width - margin - 130 - left;
         for (std::size_t number = 0; number < chart.series.size(); ++number) {
             const auto& series = chart.series[number];
-            if (!series.name.empty()) text(margin, y_ += 14, 11, faint, series.name);
+            if (!series.name.empty()) text(margin, y_ += 10, 11, faint, series.name);
             for (const auto& point : series.points) {
                 const double y = y_ += 20;
                 text(left - 8, y, letters, ink, point.label, to_end);
@@ -164,13 +187,13 @@ class Sheet {
                      point.failed ? "-" : figure(point.y) + " " + chart.unit);
             }
         }
-        y_ += 14;
+        y_ += 4;
     }
 
     void draw_points(const Document::Chart& chart, double most) {
         constexpr double left = 78, wide = 720, high = 240;
         const double top = y_, bottom = top + high;
-        const auto place = [&](double value) { return bottom - std::max(0.0, value) / most * high; };
+        const auto place = [&](double value) { return bottom - std::clamp(value, 0.0, most) / most * high; };
         double first = 0, last = 0;
         bool any = false;
         for (const auto& series : chart.series)
@@ -213,6 +236,7 @@ class Sheet {
                                     place(point.y), color);
                 before = &point;
             }
+            widen(left + wide + 12 + 6.2 * static_cast<double>(columns_of(series.name)));
             if (chart.series.size() > 1)
                 text(left + wide + 6, top + 16 * static_cast<double>(number), 11, color, series.name);
         }

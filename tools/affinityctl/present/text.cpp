@@ -37,6 +37,7 @@ std::string render(const Document::Line& line, const Page& page) {
         tinted += colored(text, span.look);
     }
     const bool fits = page.width == 0 || columns_of(line.first + plain) <= page.width;
+    if (line.as_is) return line.first + plain + "\n";
     return page.color && fits ? tinted + "\n" : wrapped(plain, line.first, page);
 }
 
@@ -258,6 +259,7 @@ std::string sparkline(std::span<const Document::Point> points, const Page& page)
 
 std::string render(const Document::Chart& chart, const Page& page) {
     std::string text;
+    if (chart.kind == Document::Chart::Kind::bars && !chart.title.empty()) text = chart.title + "\n";
     for (const auto& series : chart.series) {
         const auto name = affinityd::escaped(series.name);
         if (chart.kind != Document::Chart::Kind::bars) {
@@ -266,14 +268,21 @@ std::string render(const Document::Chart& chart, const Page& page) {
         }
         double most = 0;
         std::size_t widest = 0;
-        for (const auto& point : series.points)
-            most = std::max(most, point.y), widest = std::max(widest, columns_of(point.label));
+        for (const auto& each : chart.series) // one scale for all
+            for (const auto& point : each.points) {
+                most = std::max(most, point.high.value_or(point.y));
+                widest = std::max(widest, columns_of(point.label));
+            }
         if (!name.empty()) text += name + "\n";
         for (const auto& point : series.points) {
-            const auto length =
-                most > 0 ? static_cast<std::size_t>(std::lround(point.y / most * bar_width)) : 0;
-            text += fmt::format("  {:<{}}  {:<{}} {:.4g} {}\n", point.label, widest, std::string(length, '#'),
-                                bar_width, point.y, chart.unit);
+            if (point.failed) continue;
+            const auto length = [&](double y) {
+                return most > 0 ? static_cast<std::size_t>(std::lround(y / most * bar_width)) : 0;
+            };
+            const auto low = length(point.low.value_or(point.y)), high = length(point.high.value_or(point.y));
+            text += fmt::format("  {:<{}}  {:<{}} {:.4g} {}\n", point.label, widest,
+                                std::string(low, '#') + std::string(high - low, '+'), bar_width, point.y,
+                                chart.unit);
         }
     }
     return text;

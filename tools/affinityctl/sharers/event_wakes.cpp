@@ -149,7 +149,7 @@ void add_places(const sharers_cpu& cpu, Wakes& seen) {
     }
 }
 
-/// Of the wake-ups that are known, at least a part must be seen as what they are, and none as something else.
+/// At least a part of the wake-ups that are known must be seen as what they are, and none as something else.
 /// A few are not made: who has not slept yet is not woken. "": it is so.
 std::string not_as_known(const Wakes& seen, const KnownWakes& known) {
     std::uint64_t between = 0, by_timers = 0;

@@ -42,8 +42,8 @@ struct SharerGraph {
 };
 
 /// Pairs are sharers by the limits. Two sharers are in one group if their pair has a good part of the
-/// wake-ups of the strongest pair of each of them, and so are all that hang together by such pairs: whoever
-/// hands work to all now and then does not make one group of all.
+/// wake-ups of the strongest pair of each of them, and so are all that hang together by such pairs: a thread
+/// that hands work to all now and then does not make one group of all.
 [[nodiscard]] SharerGraph graph_of(const Wakes& wakes, const SharerLimits& limits = {});
 
 } // namespace affinityctl

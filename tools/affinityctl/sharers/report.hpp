@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/sharers/graph.hpp"
-#include "affinityctl/sharers/numa_groups.hpp"
 #include "affinityctl/sharers/suggestion.hpp"
-#include "affinityctl/sharers/wakes.hpp"
-#include "affinityctl/sharers/watched_process.hpp"
+#include "affinityctl/sharers/watch.hpp"
 
 namespace affinityctl {
 
@@ -18,5 +17,9 @@ struct SharersReport {
     NumaHinting hinting = NumaHinting::off;
     bool has_ended = false; ///< the process, meanwhile
 };
+
+/// The pairs, the groups, remarks, and the policy that follows; in the picture a map of which thread wakes
+/// which, groups side by side.
+[[nodiscard]] Document sharers_document(const SharersReport& report);
 
 } // namespace affinityctl

@@ -18,9 +18,9 @@ struct WokenThread {
     /// no value: it has ended.
     std::optional<unsigned> index;
     std::uint64_t by_interrupts =
-        0;                       ///< times that an interrupt woke it (a timer, a device), on nobody's behalf
+        0;                       ///< times that an interrupt woke it (a timer, a device), on no task's behalf
     std::uint64_t by_others = 0; ///< times that another process or the kernel did
-    std::optional<unsigned> pages_group{}; ///< threads of one number have touched the same pages (NumaGroups)
+    std::optional<unsigned> pages_group{}; ///< threads of one number have touched the same pages
 };
 
 /// Which threads of one process woke each other from waiting for a futex, a pipe, a socket or the like.

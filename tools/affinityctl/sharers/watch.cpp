@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/watch.hpp"
 
+#include "base/text.hpp"
 #include "inventory/process_files.hpp"
-#include "inventory/process_scan.hpp"
+#include "planner/matcher.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <random>
-#include <string>
 #include <utility>
 
 namespace affinityctl {
@@ -25,7 +25,68 @@ constexpr milliseconds between_glances{250};
 constexpr milliseconds busy_glance{1000};
 constexpr unsigned busy_parts = 8;
 
+constexpr int most_asked = 1024;
+
+bool is_hinting_on(const affinityd::host::Root& root) {
+    const auto nodes = root.sys().cpu_list("devices/system/node/online");
+    const auto setting = root.proc().number("sys/kernel/numa_balancing");
+    return nodes && nodes->count() > 1 && setting && *setting > 0;
+}
+
+/// The service that the machine's systemd runs the process in; "": none.
+std::string service_of(const inventory::ProcessFacts& facts) {
+    const auto units = affinityd::planner::unit_names(facts);
+    const bool is_system = facts.cgroup().starts_with("/system.slice/");
+    return is_system && !units.empty() && units.front().ends_with(".service") ? units.front() : "";
+}
+
+/// One that is again what it was at first has no former value.
+void take(std::string now, std::string& known, std::optional<std::string>& former) {
+    if (!former) former = known;
+    known = std::move(now);
+    if (former == known) former.reset();
+}
+
 } // namespace
+
+WatchedProcess watched_process(const inventory::ProcessScan& scan) {
+    return {scan.id().tid, scan.comm(), service_of(scan.facts())};
+}
+
+bool look_again(const affinityd::host::Root& root, const affinityd::TaskId& id, WatchedProcess& process) {
+    const auto scan = inventory::ProcessScan::open(root, id.tid);
+    std::optional<WatchedProcess> now;
+    if (scan && *scan && (*scan)->id() == id) now = watched_process(**scan);
+    if (!inventory::lives_on(root, id)) return false; // afterwards: one that ends leaves its service at once
+    if (!now) return true;
+    take(std::move(now->name), process.name, process.former_name);
+    take(std::move(now->unit), process.unit, process.former_unit);
+    return true;
+}
+
+std::optional<unsigned> numa_group_in(std::string_view text) {
+    constexpr std::string_view key = "numa_group_id=";
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return std::nullopt;
+    const auto value = text.substr(at + key.size());
+    const auto end = std::ranges::find_if_not(value, affinityd::is_digit);
+    return affinityd::parse_number<unsigned>(std::string_view(value.begin(), end));
+}
+
+NumaHinting read_numa_groups(const affinityd::host::Root& root, int pid, Wakes& wakes) {
+    if (!is_hinting_on(root)) return NumaHinting::off;
+    int asked = 0;
+    bool has_answer = false;
+    for (auto& [id, thread] : wakes.threads) {
+        if (!thread.index || asked++ >= most_asked) continue;
+        const auto text =
+            root.proc().text(std::to_string(pid) + "/task/" + std::to_string(id.tid) + "/sched");
+        const auto group = text ? numa_group_in(*text) : std::nullopt;
+        has_answer = has_answer || group.has_value();
+        if (group && *group > 0) thread.pages_group = *group;
+    }
+    return has_answer ? NumaHinting::has_told : NumaHinting::hidden;
+}
 
 Result<WakeWatch> WakeWatch::of(const affinityd::host::Root& root, int id) {
     const auto pid = inventory::read_process_id(root, id);

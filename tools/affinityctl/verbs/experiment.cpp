@@ -3,33 +3,28 @@
 
 #include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
+#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
-#include "affinityctl/views/table.hpp"
-#include "base/clock.hpp"
-#include "experiments/frame/quiet.hpp"
-#include "experiments/frame/refusal.hpp"
-#include "experiments/frame/timings.hpp"
-#include "experiments/frame/usable_cpus.hpp"
+#include "base/escape.hpp"
+#include "experiments/nearness.hpp"
 #include "policy/cpu_expr.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
-#include <utility>
 
 #include <fmt/format.h>
 
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+namespace measure = affinityd::measure;
 using affinityd::CpuSet;
+using affinityd::escaped;
 using affinityd::Result;
-
-void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
-    verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
-    add_result_options(verb, options);
-}
+using nlohmann::json;
 
 void add_result_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_option("--svg", options.svg, "also draw it into this file (- is standard output)")
@@ -41,21 +36,23 @@ void add_result_options(CLI::App& verb, ExperimentOptions& options) {
         ->capture_default_str();
 }
 
-Result<Bench> read_bench() {
-    auto root = affinityd::host::Root::open();
-    if (!root) return std::unexpected(root.error());
-    auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return std::unexpected(topology.error());
-    auto usable = experiments::usable_cpus(*topology);
-    if (!usable) return std::unexpected(usable.error());
-    return Bench{std::move(*root), std::move(*topology), std::move(*usable)};
+void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
+    verb.add_option("--cpus", options.cpus,
+                    "a CPU-set expression as in policies; default: all this program may use")
+        ->type_name("EXPR")
+        ->check(not_empty());
+    verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
+    add_result_options(verb, options);
 }
 
+namespace {
+
+/// The CPUs of `usable` that an expression as in policies stands for; all of them for "".
 std::expected<CpuSet, int> chosen_cpus(const Bench& bench, const std::string& expression) {
     if (expression.empty()) return bench.usable;
     const auto wrong = [&expression](const CpuExprFault& fault, int code) {
-        const auto hint = fault.hint.empty() ? std::string() : " (" + printable(fault.hint) + ")";
-        fmt::print(stderr, "affinityctl: --cpus {}: {}{}\n", printable(expression), printable(fault.message),
+        const auto hint = fault.hint.empty() ? std::string() : " (" + escaped(fault.hint) + ")";
+        fmt::print(stderr, "affinityctl: --cpus {}: {}{}\n", escaped(expression), escaped(fault.message),
                    hint);
         return std::unexpected(code);
     };
@@ -71,9 +68,7 @@ std::expected<CpuSet, int> chosen_cpus(const Bench& bench, const std::string& ex
     return *found & bench.usable;
 }
 
-namespace {
-
-/// What people should know of these CPUs before they read figures.
+/// For readers of figures of these CPUs.
 std::vector<std::string> remarks_on(const Bench& bench, const CpuSet& cpus) {
     std::vector<std::string> remarks;
     if (affinityd::ttcp::hypervisor().starts_with("TCG"))
@@ -84,45 +79,155 @@ std::vector<std::string> remarks_on(const Bench& bench, const CpuSet& cpus) {
     return remarks;
 }
 
-} // namespace
-
-Result<ExperimentEnd> run_experiment(const Bench& bench, const ExperimentCourse& course,
-                                     const ExperimentOptions& options,
-                                     const std::function<void(experiments::Run&)>& body) {
-    ExperimentEnd end;
-    // A terminal may have gone, at which fmt::print would throw.
-    const auto tell = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); };
-    double since = 0;
-    const auto ending = experiments::supervise(
-        {.doing = course.doing, .shows_progress = true, .wants_priority = options.priority},
-        [&](experiments::Run& run) {
-            tell(fmt::format("{} takes {}{}", course.doing, course.seconds < 1 ? "" : "about ",
-                             experiments::time_words(course.seconds)));
-            end.remarks = remarks_on(bench, course.cpus);
-            for (const auto& remark : end.remarks)
-                tell("affinityctl: " + remark);
-            since = affinityd::monotonic_seconds();
-            body(run);
-        });
-    if (!ending) return std::unexpected(ending.error());
-    end.ending = *ending;
-    end.seconds = affinityd::monotonic_seconds() - since;
-    return end;
-}
+/// A terminal may have gone, at which fmt::print would throw.
+void tell_stderr(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 void keep_result(const ExperimentOptions& options, const affinityd::accounting::Experiment& experiment) {
-    if (options.no_history) return;
     const auto kept = affinityd::accounting::keep_experiment(options.state_dir, experiment);
     if (!kept)
-        fmt::print(stderr, "affinityctl: the result is not kept in the history: {}\n",
-                   printable(kept.error().to_string()));
+        tell_stderr("affinityctl: the result is not kept in the history: " +
+                    escaped(kept.error().to_string()));
     else if (!kept->empty())
-        fmt::print(stderr, "affinityctl: {}\n", printable(*kept));
+        tell_stderr("affinityctl: " + escaped(*kept));
+}
+
+std::string three_digits(double value) {
+    return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
+}
+
+constexpr Field interval_parts[] = {{"mean", "", "number", "milliseconds"},
+                                    {"low", "", "number", "low end of the 95 % interval"},
+                                    {"high", "", "number", "high end of it"}};
+constexpr Field change_parts[] = {{"verdict", "", "text", "more, less, or no difference shown"},
+                                  {"estimate", "", "number", "relative: 0.75 is 75 % longer"},
+                                  {"low", "", "number", "low end of the interval"},
+                                  {"high", "", "number", "high end of it"}};
+
+} // namespace
+
+const Fields interval_fields = interval_parts, change_fields = change_parts;
+
+int check_experiment(const Globals& globals, const ExperimentOptions& options) {
+    if (const auto picture = check_picture(globals, options.svg); !picture)
+        return complain(globals, picture.error());
+    int status = exit_ok;
+    return refuses_root(globals, status) ? status : exit_ok;
+}
+
+std::expected<Bench, int> read_bench(const Globals& globals, const ExperimentOptions& options) {
+    if (const int code = check_experiment(globals, options); code != exit_ok) return std::unexpected(code);
+    auto root = affinityd::host::Root::open();
+    if (!root) return std::unexpected(complain(root.error()));
+    auto topology = affinityd::topology::read_topology(*root);
+    if (!topology) return std::unexpected(complain(topology.error()));
+    auto usable = experiments::usable_cpus(*topology);
+    if (!usable) return std::unexpected(complain(usable.error()));
+    Bench bench{std::move(*root), std::move(*topology), std::move(*usable), {}};
+    auto chosen = chosen_cpus(bench, options.cpus);
+    if (!chosen) return std::unexpected(chosen.error());
+    bench.chosen = std::move(*chosen);
+    return bench;
+}
+
+std::expected<MeasuredOn, int> run_experiment(const Bench& bench, const ExperimentCourse& course,
+                                              const ExperimentOptions& options,
+                                              const std::function<Result<bool>(experiments::Run&)>& body) {
+    MeasuredOn on{.model = affinityd::topology::read_cpu_model(bench.root), .cpus = course.cpus.to_list()};
+    Result<bool> whole = false;
+    const auto ending = experiments::supervise(
+        {.doing = course.doing, .wants_priority = options.priority}, [&](experiments::Run& run) {
+            tell_stderr(fmt::format("{} takes {}{}", course.doing, course.seconds < 1 ? "" : "about ",
+                                    experiments::time_words(course.seconds)));
+            on.remarks = remarks_on(bench, course.cpus);
+            for (const auto& remark : on.remarks)
+                tell_stderr("affinityctl: " + remark);
+            const double since = affinityd::monotonic_seconds();
+            whole = body(run);
+            on.seconds = affinityd::monotonic_seconds() - since;
+        });
+    if (!ending) return std::unexpected(complain(ending.error()));
+    if (!whole) return std::unexpected(complain(whole.error()));
+    if (*ending == experiments::Ending::stopped || !*whole)
+        return std::unexpected(refuse("stopped before its end; nothing is kept"));
+    return on;
+}
+
+int finish_experiment(const Globals& globals, const ExperimentOptions& options, Document document,
+                      affinityd::accounting::Experiment kept) {
+    if (kept.detail.empty()) kept.detail = dump(document.value);
+    if (!options.no_history) keep_result(options, kept);
+    document.picture = options.svg;
+    return show(globals, document);
 }
 
 int refuse(const std::string& sentence) {
     fmt::print(stderr, "affinityctl: {}\n", sentence);
     return exit_failure;
+}
+
+Document experiment_document(const std::string& title, const std::string& method) {
+    Document document;
+    document.title = title;
+    document.indent = -1;
+    document.add(Document::Line{{{title, Document::Look::bold}}}, Document::Where::text);
+    document.line(method, "  ");
+    return document;
+}
+
+std::string titled(const std::string& title, const std::string& model) {
+    return title + (model.empty() ? "" : " (" + model + ")");
+}
+
+std::string as_sentence(std::string words) {
+    if (words.empty()) return words;
+    words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+    if (words.back() != '.') words += '.';
+    return words;
+}
+
+void add_conclusions(Document& document, const std::vector<std::string>& findings,
+                     const std::vector<std::string>& remarks, const std::string& meaning) {
+    bool is_first = true;
+    for (const auto* list : {&findings, &remarks})
+        for (const auto& sentence : *list)
+            document.line(as_sentence(sentence), "* ").gap = std::exchange(is_first, false);
+    if (!meaning.empty()) document.line(meaning).gap = is_first;
+}
+
+json ms_json(const std::optional<measure::Interval>& seconds) {
+    return seconds
+               ? record(interval_fields, {seconds->estimate * 1e3, seconds->low * 1e3, seconds->high * 1e3})
+               : json();
+}
+
+json change_json(const measure::Comparison& longer) {
+    if (longer.verdict == measure::Verdict::not_enough) return {};
+    return record(change_fields,
+                  {to_string(longer.verdict), longer.change.estimate, longer.change.low, longer.change.high});
+}
+
+std::string ms_words(const json& ms) {
+    if (ms.is_null()) return "-";
+    return fmt::format("{} ({} to {})", three_digits(ms.at("mean")), three_digits(ms.at("low")),
+                       three_digits(ms.at("high")));
+}
+
+std::string change_words(const json& change) {
+    if (change.is_null()) return "-";
+    if (change.at("verdict") == to_string(measure::Verdict::none_shown)) return change.at("verdict");
+    const double low = change.at("low"), high = change.at("high");
+    const int digits = high - low < 0.05 ? 1 : 0;
+    return fmt::format("{} % ({} to {})", measure::signed_percent(change.at("estimate"), digits),
+                       measure::signed_percent(low, digits), measure::signed_percent(high, digits));
+}
+
+Document::Point ms_bar(std::string label, const std::optional<measure::Interval>& seconds) {
+    Document::Point bar{.failed = !seconds, .label = std::move(label)};
+    if (!seconds) return bar;
+    bar.y = seconds->estimate * 1e3;
+    bar.low = seconds->low * 1e3;
+    bar.high = seconds->high * 1e3;
+    return bar;
 }
 
 } // namespace affinityctl

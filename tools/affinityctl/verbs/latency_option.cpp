@@ -24,7 +24,7 @@ namespace {
 namespace topology = affinityd::topology;
 using affinityd::machine::KnownLatencies;
 
-/// What the daemon would use here. Whoever may not read that plans by topology.
+/// The latencies that the daemon would use here; none for a user who may not read them.
 KnownLatencies measured_here(const std::string& folder) {
     const auto kept = affinityd::accounting::newest_experiment("/var/lib/affinityd", "latency");
     const auto root = affinityd::host::Root::open(folder);
@@ -42,7 +42,7 @@ bool is_stream(const std::string& path) {
     return path == standard_input || (::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
-/// To its end, for which it waits: somebody has to write it.
+/// To its end, for which it waits: another program has to write it.
 affinityd::Result<std::optional<std::string>> read_stream(const std::string& path) {
     const affinityd::host::Fd file(path == standard_input ? ::dup(STDIN_FILENO)
                                                           : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));

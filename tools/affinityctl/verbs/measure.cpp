@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl measure: a run by the daemon now, or an experiment by this program.
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
 
@@ -56,6 +57,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     add_measure_sharing(*verb, globals, status);
     add_measure_smt(*verb, globals, status);
     add_measure_cache(*verb, globals, status);
+    add_example(*verb, "affinityctl measure latency", "affinityctl-measure(1)");
     for (auto* own : verb->get_subcommands({}))
         own->excludes(verb->get_option("--no-block")); // they run here
 }

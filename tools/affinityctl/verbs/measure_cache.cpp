@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/experiments/cache_view.hpp"
-#include "experiments/cache/places.hpp"
-#include "experiments/cache/polluter.hpp"
-#include "experiments/cache/times.hpp"
-#include "experiments/frame/refusal.hpp"
+#include "experiments/cache.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,27 +16,165 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+namespace measure = affinityd::measure;
+using experiments::Place;
+using nlohmann::json;
 
 namespace {
 
 struct MeasureCacheOptions {
     ExperimentOptions common;
-    std::string cpus;
     std::vector<std::uint64_t> sizes_kib, caches_kib;
     experiments::CacheHow how;
 };
 
-int finish_cache(const Globals& globals, const MeasureCacheOptions& options,
-                 const experiments::CacheSeats& seats, const experiments::CacheTimes& times,
-                 const MeasuredOn& on, bool is_quiet) {
-    const auto reading = experiments::read_cache(times, seats, is_quiet);
-    const CacheView view{times, reading, seats};
-    return finish_experiment(globals, options.common, on,
-                             {.kind = "cache",
-                              .summary = experiments::summary_of(reading),
-                              .text = cache_text(view, on, Page::of_output(globals.color)),
-                              .picture = cache_svg(view, on),
-                              .document = cache_json(view, on)});
+const Field cell_fields[] = {
+    {"bytes", "", "count", "the working set"},
+    {"quantum_ms", "", "number", "how often it was interrupted"},
+    {"place", "", "text", "kept, displaced, emptied, group, other_llc or other_node"},
+    {"ms", "", "object?", "mean CPU time of the next quantum's work", interval_fields},
+    {"longer_than_kept", "", "object?", "null: kept itself, or too few rounds", change_fields}};
+const Field loss_fields[] = {
+    {"quantum_ms",
+     "QUANTUM",
+     "number",
+     "how often it was interrupted",
+     {},
+     [](const json& row) { return fmt::format("{:g} ms", row.at("quantum_ms").get<double>()); }},
+    {"place",
+     "WAS ON",
+     "text",
+     "where it was, or which caches were lost",
+     {},
+     [](const json& row) { return cell(row.at("name")); }},
+    {"mean", "ON AVERAGE", "object?", "over the working sets that fit the lost cache", change_fields,
+     [](const json& row) { return change_words(row.at("mean")); }},
+    {"most",
+     "MOST",
+     "number?",
+     "of the working set that loses most, relative",
+     {},
+     [](const json& row) { return measure::signed_percent(row.at("most"), 1) + " %"; }},
+    {"at_bytes",
+     "AT",
+     "count",
+     "that working set",
+     {},
+     [](const json& row) { return experiments::bytes_words(row.at("at_bytes")); }},
+    {"shown",
+     "SHOWN FOR",
+     "count",
+     "working sets that are shown to lose by themselves",
+     {},
+     [](const json& row) {
+         return fmt::format("{} of {}", row.at("shown").get<std::size_t>(), row.at("of").get<std::size_t>());
+     }},
+    {"of", "", "count", "working sets that fit"},
+};
+const Field cache_fields[] = {{"model", "", "text", "of the CPUs"},
+                              {"cpus", "", "cpus", "that it ran on"},
+                              {"places", "", "count{}", "the CPU of each place"},
+                              {"l1d_bytes", "", "count", "L1 data cache"},
+                              {"own_bytes", "", "count", "largest cache of a core alone"},
+                              {"llc_bytes", "", "count", "last-level cache"},
+                              {"polluter_bytes", "", "count", "read to empty the last level"},
+                              {"rounds", "", "count", "quanta of each case"},
+                              {"cells", "", "object[]", "working set by quantum by place", cell_fields},
+                              {"losses", "", "object[]", "averages over working sets", loss_fields},
+                              {"verdict", "", "text", "bind: core, bind: llc, bind: node or not known"},
+                              {"refused", "", "text[]", "why places are not measured"},
+                              {"disturbed", "", "count", "quanta in which another program had the CPU"},
+                              {"findings", "", "text[]", "sentences"},
+                              {"meaning", "", "text", "what to write into a policy"},
+                              {"remarks", "", "text[]", "on how far the figures can be trusted"},
+                              {"seconds", "", "number", "that it took"}};
+
+const Field size_field{"size", "WORKING SET", "text", ""};
+/// By place: the columns of the table of one quantum.
+const Field place_fields[] = {
+    {"kept", "MS, SAME CPU", "text", ""},          {"displaced", "SAME CPU, L1/L2 LOST", "text", ""},
+    {"emptied", "SAME CPU, ALL LOST", "text", ""}, {"group", "SAME LLC", "text", ""},
+    {"other_llc", "OTHER LLC", "text", ""},        {"other_node", "OTHER NODE", "text", ""}};
+
+/// One quantum: a row for each working set, a column for each place; and its curves over the size of the
+/// working set, one for each place.
+void add_quantum(Document& document, const experiments::CacheResult& result, double quantum, Fields columns) {
+    Document::Table table{.fields = columns, .folded = true};
+    Document::Chart chart{
+        .title = fmt::format("Interrupted every {:g} ms: how much longer, by working set", quantum),
+        .unit = "%",
+        .kind = Document::Chart::Kind::lines,
+        .series = {},
+        .x_text = [](double x) {
+            return experiments::bytes_words(static_cast<std::uint64_t>(std::exp2(x) + 0.5));
+        }};
+    for (const auto& one : result.cases) {
+        if (one.quantum_ms != quantum) continue;
+        const auto size = experiments::bytes_words(one.footprint);
+        if (table.rows.empty() || table.rows.back()["size"] != size) table.rows.push_back({{"size", size}});
+        const auto key = std::string(key_of(one.place)), name = std::string(name_of(one.place));
+        table.rows.back()[key] =
+            one.place == Place::kept ? ms_words(ms_json(one.mean)) : change_words(change_json(one.longer));
+        if (one.longer.verdict == measure::Verdict::not_enough) continue;
+        auto series = std::ranges::find(chart.series, name, &Document::Series::name);
+        if (series == chart.series.end()) series = chart.series.insert(chart.series.end(), {name, {}});
+        const auto& change = one.longer.change;
+        series->points.push_back({.x = std::log2(static_cast<double>(one.footprint)),
+                                  .y = change.estimate * 100,
+                                  .low = change.low * 100,
+                                  .high = change.high * 100});
+    }
+    document
+        .add(Document::Line{{{fmt::format("Interrupted every {:g} ms: how much longer the next quantum takes",
+                                          quantum)}}},
+             Document::Where::text)
+        .gap = true;
+    document.add(std::move(table), Document::Where::text);
+    if (!chart.series.empty()) document.add(std::move(chart), Document::Where::picture).gap = true;
+}
+
+Document cache_document(const experiments::CacheResult& result, const experiments::CacheSeats& seats,
+                        const MeasuredOn& on, Fields columns) {
+    using experiments::bytes_words;
+    auto document =
+        experiment_document(titled("What it costs to lose the cache", on.model),
+                            fmt::format("L1d {}, core's own {}, last level {}; polluter {}; CPU {}; {}; CPU "
+                                        "time of the quantum after an interruption against one that "
+                                        "left the cache alone; it took {:.0f} s",
+                                        bytes_words(seats.sizes.first), bytes_words(seats.sizes.own),
+                                        bytes_words(seats.sizes.last), bytes_words(result.how.polluter_bytes),
+                                        seats.home, counted(result.how.rounds, "round"), on.seconds));
+    for (const double quantum : result.how.quanta_ms)
+        add_quantum(document, result, quantum, columns);
+    json cells = json::array(), losses = json::array(), places = json::object();
+    for (const auto& one : result.cases)
+        cells.push_back(record(cell_fields, {one.footprint, one.quantum_ms, key_of(one.place),
+                                             ms_json(one.mean), change_json(one.longer)}));
+    Document::Table table{.fields = loss_fields, .folded = true, .keys = 2};
+    for (const auto& loss : result.losses) {
+        losses.push_back(
+            record(loss_fields, {loss.quantum_ms, key_of(loss.place), change_json(loss.mean),
+                                 loss.of > 0 ? json(loss.most) : json(), loss.at, loss.costly, loss.of}));
+        if (loss.of == 0) continue;
+        table.rows.push_back(losses.back());
+        table.rows.back()["name"] = name_of(loss.place);
+    }
+    for (const Place place : experiments::places)
+        if (const auto cpu = seats.of(place)) places[std::string(key_of(place))] = *cpu;
+    if (!table.rows.empty()) document.add(std::move(table)).gap = true;
+    auto remarks = seats.refused;
+    if (result.disturbed > 0)
+        remarks.push_back(counted(result.disturbed, "quantum", "quanta") + " had another program on the CPU");
+    remarks.insert(remarks.end(), on.remarks.begin(), on.remarks.end());
+    add_conclusions(document, {}, remarks, {});
+    document.line("Verdict: " + result.verdict).gap = remarks.empty();
+    document.line(result.meaning);
+    document.value =
+        record(cache_fields, {on.model, on.cpus, std::move(places), seats.sizes.first, seats.sizes.own,
+                              seats.sizes.last, result.how.polluter_bytes, result.how.rounds,
+                              std::move(cells), std::move(losses), result.verdict, seats.refused,
+                              result.disturbed, result.findings, result.meaning, on.remarks, on.seconds});
+    return document;
 }
 
 /// The working sets of the command line, else those that fit the machine's caches.
@@ -56,19 +192,19 @@ experiments::CacheHow how_to_measure(const MeasureCacheOptions& options,
 }
 
 /// The CPUs to measure on, and the caches: those of the command line, of the kernel, or of the C library.
-std::expected<experiments::CacheSeats, experiments::Refusal>
-seats_for(const MeasureCacheOptions& options, const Bench& bench, const affinityd::CpuSet& cpus) {
+std::expected<experiments::CacheSeats, experiments::Refusal> seats_for(const MeasureCacheOptions& options,
+                                                                       const Bench& bench) {
     experiments::CacheSizes named;
     if (const auto& kib = options.caches_kib; kib.size() == 3)
         named = {kib[0] << 10U, kib[1] << 10U, kib[2] << 10U};
     const bool is_named = named.first != 0;
-    auto seats =
-        experiments::cache_seats(bench.topology, cpus, is_named ? named : experiments::sizes_of_c_library());
+    auto seats = experiments::cache_seats(bench.topology, bench.chosen,
+                                          is_named ? named : experiments::sizes_of_c_library());
     if (seats && is_named) seats->sizes = named;
     return seats;
 }
 
-/// What is not known from the kernel.
+/// On what is not known from the kernel.
 void add_remarks_on_caches(const MeasureCacheOptions& options, const experiments::CacheSeats& seats,
                            std::vector<std::string>& remarks) {
     if (!options.caches_kib.empty())
@@ -76,60 +212,64 @@ void add_remarks_on_caches(const MeasureCacheOptions& options, const experiments
     else if (!seats.are_sizes_recorded)
         remarks.push_back(experiments::remark_of_c_library(seats.sizes));
     if (!seats.are_sizes_recorded)
-        remarks.emplace_back(
-            "the kernel does not say which CPUs share a cache: which have the same last level is a "
-            "guess by die, package and node");
+        remarks.emplace_back("the kernel does not say which CPUs share a cache: which have the same last "
+                             "level is a guess by die, package and node");
 }
 
-/// An exit code if what was typed for the caches cannot be.
+/// An exit code if the sizes of --caches cannot be.
 int check_caches(const std::vector<std::uint64_t>& kib) {
     constexpr std::uint64_t largest_first = 1024, largest_own = 262'144; // several times what there is
     if (!std::ranges::is_sorted(kib))
         return complain(CallError{
             exit_usage, "--caches names the L1 data cache, the core's own and the last level, which ascend"});
     if (!kib.empty() && (kib[0] > largest_first || kib[1] > largest_own))
-        return complain(
-            CallError{exit_usage, fmt::format("--caches: no core has {} and {} KiB of its own; getconf(1) "
-                                              "says bytes, of which this wants the 1024th part",
-                                              kib[0], kib[1])});
+        return complain(CallError{
+            exit_usage,
+            fmt::format(
+                "--caches: no core has {} and {} KiB of its own; getconf(1) says bytes, of which this "
+                "wants the 1024th part",
+                kib[0], kib[1])});
     return exit_ok;
 }
 
 int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
-    if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
     if (const int code = check_caches(options.caches_kib); code != exit_ok) return code;
-    const auto bench = read_bench();
-    if (!bench) return complain(bench.error());
-    const auto cpus = chosen_cpus(*bench, options.cpus);
-    if (!cpus) return cpus.error();
-    const auto seats = seats_for(options, *bench, *cpus);
-    if (!seats) return refuse(refusal_of(seats.error(), *cpus));
+    const auto bench = read_bench(globals, options.common);
+    if (!bench) return bench.error();
+    const auto seats = seats_for(options, *bench);
+    if (!seats) return refuse(refusal_of(seats.error(), bench->chosen));
     for (const auto& sentence : seats->refused)
         fmt::print(stderr, "affinityctl: {}\n", sentence);
     const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
     auto how = how_to_measure(options, *seats);
     how.polluter_bytes = polluter.bytes;
-    const auto no_room = words_for_too_large(take_out_too_large(how.footprints, polluter), polluter);
+    const auto no_room = take_out_too_large(how.footprints, polluter);
     if (how.footprints.empty()) return refuse(no_room + ": name smaller ones with --sizes");
-    affinityd::Result<experiments::CacheTimes> times = affinityd::fail("nothing was measured");
     affinityd::CpuSet used;
+    std::vector<Field> columns{size_field}; // the document refers to them
     for (const auto place : experiments::places)
-        if (const auto cpu = seats->of(place)) used.insert(*cpu);
-    const auto end = run_experiment(
+        if (const auto cpu = seats->of(place)) {
+            used.insert(*cpu);
+            columns.push_back(place_fields[static_cast<std::size_t>(place)]);
+        }
+    auto measured = run_experiment_for<experiments::CacheResult>(
         *bench,
         {.doing = "measuring what it costs to lose the cache",
          .seconds = experiments::estimated_seconds(*seats, how),
          .cpus = used},
-        options.common, [&](experiments::Run& run) { times = experiments::measure_cache(*seats, how, run); });
-    if (!end) return complain(end.error());
-    if (!times) return complain(times.error());
-    if (end->ending == experiments::Ending::stopped || !times->is_whole)
-        return refuse("stopped before the last working set was measured; nothing is kept");
-    auto on = measured_on(*bench, used, *end);
+        options.common, [&](experiments::Run& run) { return experiments::measure_cache(*seats, how, run); });
+    if (!measured) return measured.error();
+    auto& [result, on] = *measured;
+    experiments::read_cache(result, *seats, on.remarks.empty());
     add_remarks_on_caches(options, *seats, on.remarks);
-    if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
-    if (!no_room.empty()) on.remarks.push_back(no_room);
-    return finish_cache(globals, options, *seats, *times, on, end->remarks.empty());
+    for (const auto& remark : {remark_of(polluter), no_room})
+        if (!remark.empty()) on.remarks.push_back(remark);
+    return finish_experiment(globals, options.common, cache_document(result, *seats, on, columns),
+                             {.kind = "cache",
+                              .summary = result.summary,
+                              .subject = "CPUs " + on.cpus,
+                              .seconds = on.seconds,
+                              .detail = {}});
 }
 
 } // namespace
@@ -138,30 +278,30 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
     auto* verb = parent.add_subcommand(
         "cache", "what it costs a task to lose its cache, and how wide its mask may be");
     const auto options = std::make_shared<MeasureCacheOptions>();
-    verb->add_option("--cpus", options->cpus,
-                     "a CPU-set expression as in policies; default: all this program may use")
-        ->type_name("EXPR")
-        ->check(not_empty());
     verb->add_option("--quanta", options->how.quanta_ms,
-                     "how often it is interrupted, in ms, with commas between")
+                     "how often it is interrupted, with commas between (2ms,10ms; numbers are ms)")
         ->delimiter(',')
-        ->capture_default_str()
+        ->type_name("TIME")
+        ->default_str("2,10,200")
+        ->transform(or_time(std::chrono::milliseconds(1)))
         ->check(in_range(0.1, 10000.0));
     verb->add_option(
             "--sizes", options->sizes_kib,
             "working sets in KiB, with commas between; default: from half the L1 to twice the last level")
         ->delimiter(',')
-        ->check(CLI::Range(std::uint64_t{1}, experiments::most_footprint >> 10U));
+        ->check(in_range(std::uint64_t{1}, experiments::most_footprint >> 10U));
     verb->add_option("--caches", options->caches_kib,
                      "the L1 data cache, the core's own and the last level in KiB, with commas between; "
-                     "default: what the kernel says, else the C library")
+                     "default: what the kernel says, else the C "
+                     "library")
         ->delimiter(',')
         ->expected(3)
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30U));
+        ->check(in_range(std::uint64_t{1}, std::uint64_t{1} << 30U));
     verb->add_option("--rounds", options->how.rounds, "quanta of each case; below 4 there is no verdict")
         ->capture_default_str()
-        ->check(CLI::Range(1U, 1000U));
+        ->check(in_range(1U, 1000U));
     add_experiment_options(*verb, options->common);
+    add_example(*verb, "affinityctl measure cache --quanta 2ms,10ms", "affinityctl-measure(1)");
     verb->callback([&globals, &status, options] { status = measure_cache(globals, *options); });
 }
 

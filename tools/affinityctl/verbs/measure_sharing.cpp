@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/values/counted.hpp"
+#include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/experiments/sharing_view.hpp"
-#include "experiments/frame/refusal.hpp"
-#include "experiments/sharing/times.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "base/text.hpp"
+#include "experiments/sharing.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -15,49 +15,119 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+using nlohmann::json;
 
 namespace {
 
 struct MeasureSharingOptions {
     ExperimentOptions common;
-    std::string cpus;
     experiments::SharingHow how;
 };
 
-int finish_sharing(const Globals& globals, const MeasureSharingOptions& options, const MeasuredOn& on,
-                   const experiments::SharingTimes& times) {
-    const auto reading = experiments::read_sharing(times);
-    return finish_experiment(globals, options.common, on,
-                             {.kind = "sharing",
-                              .summary = experiments::summary_of(reading),
-                              .text = sharing_text(times, reading, on, Page::of_output(globals.color)),
-                              .picture = sharing_svg(times, reading, on),
-                              .document = sharing_json(times, reading, on)});
+/// "a: 0 0  b: 1 1"; of the scheduler's own placing the CPUs that it had.
+std::string sharing_cpus(const json& row) {
+    const auto& cpus = row.at("threads");
+    if (row.at("placing") == "scheduler") return cpus[0];
+    return fmt::format("a: {} {}  b: {} {}", cpus[0].get<std::string>(), cpus[2].get<std::string>(),
+                       cpus[1].get<std::string>(), cpus[3].get<std::string>());
+}
+
+const Field placing_fields[] = {
+    {"placing",
+     "PLACING",
+     "text",
+     "scheduler, pairs, neighbours, apart or false_sharing",
+     {},
+     [](const json& row) { return cell(row.at("name")); }},
+    {"ms", "MS PER RUN", "object?", "mean time of a run", interval_fields,
+     [](const json& row) { return ms_words(row.at("ms")); }},
+    {"median_ms", "", "number", "median of it"},
+    {"longer_than_scheduler", "THAN THE SCHEDULER", "object?", "null: the scheduler's own, or too few rounds",
+     change_fields, [](const json& row) { return change_words(row.at("longer_than_scheduler")); }},
+    {"l1d_miss_rate",
+     "L1D MISSES",
+     "number?",
+     "part of the reads of the first-level cache that missed it",
+     {},
+     [](const json& row) {
+         return row.at("l1d_miss_rate").is_null()
+                    ? "-"
+                    : fmt::format("{:.2f} %", 100 * row.at("l1d_miss_rate").get<double>());
+     }},
+    {"threads",
+     "CPUS",
+     "cpus[]",
+     "of each of the four threads; the first and third write to one variable",
+     {},
+     sharing_cpus},
+};
+const Field sharing_fields[] = {
+    {"model", "", "text", "of the CPUs"},
+    {"cpus", "", "cpus", "that the experiment might use"},
+    {"rounds", "", "count", "runs of each placing"},
+    {"additions", "", "count", "of each thread in a run"},
+    {"placings", "", "object[]", "the first is the scheduler's own", placing_fields},
+    {"no_counters", "", "text?", "why misses are not counted"},
+    {"findings", "", "text[]", "sentences"},
+    {"meaning", "", "text", "what to write into a policy"},
+    {"remarks", "", "text[]", "on how far the figures can be trusted"},
+    {"seconds", "", "number", "that it took"}};
+
+Document sharing_document(const experiments::SharingResult& result, const MeasuredOn& on) {
+    const auto rounds = result.cases.front().seconds.size();
+    auto document = experiment_document(
+        titled("Threads that write to the same cache lines", on.model),
+        fmt::format("4 threads, two on each of two variables, {} additions each; {} of each placing; mean "
+                    "times with 95 % intervals; it took {:.1f} s",
+                    affinityd::grouped(result.how.additions), counted(rounds, "round"), on.seconds));
+    Document::Table table{.fields = placing_fields, .folded = true};
+    Document::Chart chart{
+        .title = "Time of a run", .unit = "ms", .kind = Document::Chart::Kind::bars, .series = {{}}};
+    json placings = json::array();
+    for (const auto& one : result.cases) {
+        json threads = json::array();
+        for (const auto& set : one.placed.cpus)
+            threads.push_back(set.to_list());
+        const double median = affinityd::measure::median(one.seconds).value_or(0) * 1e3;
+        placings.push_back(
+            record(placing_fields, {key_of(one.placed.placing), ms_json(one.mean), median,
+                                    change_json(one.longer), or_null(one.miss_rate()), std::move(threads)}));
+        table.rows.push_back(placings.back());
+        table.rows.back()["name"] = name_of(one.placed.placing);
+        chart.series[0].points.push_back(ms_bar(std::string(name_of(one.placed.placing)), one.mean));
+    }
+    document.add(std::move(table)).gap = true;
+    document.add(std::move(chart)).gap = true;
+    auto remarks = on.remarks;
+    if (!result.no_counters.empty()) remarks.insert(remarks.begin(), "L1d misses: " + result.no_counters);
+    add_conclusions(document, result.findings, remarks, result.meaning);
+    document.value = record(sharing_fields, {on.model, on.cpus, rounds, result.how.additions,
+                                             std::move(placings), or_null(result.no_counters),
+                                             result.findings, result.meaning, on.remarks, on.seconds});
+    return document;
 }
 
 int measure_sharing(const Globals& globals, const MeasureSharingOptions& options) {
-    if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
-    const auto bench = read_bench();
-    if (!bench) return complain(bench.error());
-    const auto cpus = chosen_cpus(*bench, options.cpus);
-    if (!cpus) return cpus.error();
-    const auto placings = experiments::placed_threads(bench->topology, *cpus);
-    if (!placings) return refuse(refusal_of(placings.error(), *cpus));
-    affinityd::Result<experiments::SharingTimes> times = affinityd::fail("nothing was measured");
-    const auto end =
-        run_experiment(*bench,
-                       {.doing = fmt::format("measuring {} placings of four threads", placings->size()),
-                        .seconds = experiments::estimated_seconds(placings->size(), options.how),
-                        .cpus = *cpus},
-                       options.common, [&](experiments::Run& run) {
-                           times = experiments::measure_sharing(*placings, options.how, run);
-                       });
-    if (!end) return complain(end.error());
-    if (!times) return complain(times.error());
-    if (end->ending == experiments::Ending::stopped || !times->is_whole)
-        return refuse(
-            fmt::format("stopped in round {} of {}; nothing is kept", times->rounds(), options.how.rounds));
-    return finish_sharing(globals, options, measured_on(*bench, *cpus, *end), *times);
+    const auto bench = read_bench(globals, options.common);
+    if (!bench) return bench.error();
+    const auto placings = experiments::placed_threads(bench->topology, bench->chosen);
+    if (!placings) return refuse(refusal_of(placings.error(), bench->chosen));
+    auto measured = run_experiment_for<experiments::SharingResult>(
+        *bench,
+        {.doing = fmt::format("measuring {} placings of four threads", placings->size()),
+         .seconds = experiments::estimated_seconds(placings->size(), options.how),
+         .cpus = bench->chosen},
+        options.common,
+        [&](experiments::Run& run) { return experiments::measure_sharing(*placings, options.how, run); });
+    if (!measured) return measured.error();
+    auto& [result, on] = *measured;
+    experiments::read_sharing(result);
+    return finish_experiment(globals, options.common, sharing_document(result, on),
+                             {.kind = "sharing",
+                              .summary = result.summary,
+                              .subject = "CPUs " + on.cpus,
+                              .seconds = on.seconds,
+                              .detail = {}});
 }
 
 } // namespace
@@ -66,17 +136,14 @@ void add_measure_sharing(CLI::App& parent, Globals& globals, int& status) {
     auto* verb = parent.add_subcommand(
         "sharing", "threads that write to the same cache lines: left to the scheduler, pinned, pinned badly");
     const auto options = std::make_shared<MeasureSharingOptions>();
-    verb->add_option("--cpus", options->cpus,
-                     "a CPU-set expression as in policies; default: all this program may use")
-        ->type_name("EXPR")
-        ->check(not_empty());
     verb->add_option("--rounds", options->how.rounds, "runs of each placing; below 4 there is no verdict")
         ->capture_default_str()
-        ->check(CLI::Range(1U, 10000U));
+        ->check(in_range(1U, 10000U));
     verb->add_option("--additions", options->how.additions, "how often each thread adds in a run")
         ->capture_default_str()
-        ->check(CLI::Range(1000U, 100000000U));
+        ->check(in_range(1000U, 100000000U));
     add_experiment_options(*verb, options->common);
+    add_example(*verb, "affinityctl measure sharing --cpus llc:0", "affinityctl-measure(1)");
     verb->callback([&globals, &status, options] { status = measure_sharing(globals, *options); });
 }
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/text.hpp"
+
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <string>
+
+#include <fmt/format.h>
 
 namespace affinityctl {
 
@@ -18,9 +24,12 @@ inline CLI::Validator not_empty() {
             ""};
 }
 
-/// As CLI::Range, which takes "nan" to lie in every range. `low` and `high` are in it.
-inline CLI::Validator in_range(double low, double high) {
+/// As CLI::Range, which takes "nan" to lie in every range, and shows its own names of types in help. `low`
+/// and `high` are in it.
+template <class T>
+CLI::Validator in_range(T low, T high) {
     auto range = CLI::Range(low, high);
+    range.description("");
     return range & CLI::Validator(
                        [](const std::string& text) {
                            return std::isnan(std::strtod(text.c_str(), nullptr))
@@ -28,6 +37,23 @@ inline CLI::Validator in_range(double low, double high) {
                                       : std::string();
                        },
                        "");
+}
+
+/// For ->transform(): beside numbers of `unit`, times as policies have them, 300ms or 2s.
+inline CLI::Validator or_time(std::chrono::duration<double> unit) {
+    return {[unit](std::string& text) {
+                if (text.empty() || std::isalpha(static_cast<unsigned char>(text.back())) == 0)
+                    return std::string();
+                if (const auto time = affinityd::parse_duration(text))
+                    text = fmt::format("{}", std::chrono::duration<double>(*time) / unit);
+                return std::string();
+            },
+            ""};
+}
+
+/// The end of --help: an example, and where to read on.
+inline void add_example(CLI::App& verb, const std::string& example, const std::string& manual) {
+    verb.footer("Example: " + example + "\nManual: " + manual);
 }
 
 /// --interval as a duration; 0 seconds: not given.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl sharers: which threads of a program wake each other.
-#include "affinityctl/views/sharers.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
 #include "affinityctl/present/output.hpp"
@@ -8,9 +7,9 @@
 #include "affinityctl/sharers/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
-#include "affinityctl/views/json_text.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
@@ -46,14 +45,6 @@ affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
     return watch.take();
 }
 
-int show_sharers(const SharersReport& report, const SharersOptions& options, const Globals& globals) {
-    if (globals.json)
-        fmt::print("{}\n", dump(sharers_json(report), 2));
-    else if (options.svg != "-")
-        fmt::print("{}", sharers_text(report, Page::of_output(globals.color)));
-    return options.svg.empty() ? exit_ok : write_picture(options.svg, sharers_svg(report));
-}
-
 int run_sharers(const SharersOptions& options, const Globals& globals) {
     const auto pid = affinityd::parse_number<int>(options.pid);
     if (!pid || *pid < 1)
@@ -78,7 +69,9 @@ int run_sharers(const SharersOptions& options, const Globals& globals) {
                          .has_ended = watch->has_ended()};
     report.graph = graph_of(report.wakes);
     report.suggestion = suggestion_for(report.process, report.wakes, report.graph, *topology);
-    return show_sharers(report, options, globals);
+    auto document = sharers_document(report);
+    document.picture = options.svg;
+    return show(globals, document);
 }
 
 } // namespace
@@ -87,8 +80,11 @@ void add_sharers(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "sharers", "which threads of a program wake each other, and the rules that follow; needs root");
     const auto options = std::make_shared<SharersOptions>();
-    verb->add_option("PID", options->pid, "the program, by a process or thread id")->required();
-    add_watch_options(*verb, *options, "who wakes whom");
+    verb->add_option("PID", options->pid, "the program, by a process or thread id")
+        ->type_name("")
+        ->required();
+    add_watch_options(*verb, *options, "which thread wakes which");
+    add_example(*verb, "affinityctl sharers $(pidof redis-server) --for 5s", "affinityctl(1)");
     verb->callback([&globals, &status, options] {
         if (!refuses_root(globals, status)) status = run_sharers(*options, globals);
     });

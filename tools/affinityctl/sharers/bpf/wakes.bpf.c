@@ -217,7 +217,7 @@ int BPF_PROG(on_waking, struct task_struct *wakee) {
         count_pair(here, weight, &waker, current, wakee);
         return 0;
     }
-    /* "current" is whoever was interrupted; but a packet to this machine itself is taken in by a softirq that runs in its sender's place. */
+    /* "current" is the task that was interrupted; but a packet to this machine itself is taken in by a softirq that runs in its sender's place. */
     if (context == in_softirq && here && here->is_delivered) {
         waker = here->sender;
         count_pair(here, weight, &waker, current, wakee);

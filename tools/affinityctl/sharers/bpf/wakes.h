@@ -26,7 +26,7 @@ struct sharers_pair {
 
 struct sharers_facts {
     char name[sharers_name_bytes];
-    unsigned long long by_interrupts; /* times that an interrupt woke it, on nobody's behalf */
+    unsigned long long by_interrupts; /* times that an interrupt woke it, on no task's behalf */
     unsigned long long by_others;     /* times that a task of another process or of the kernel did */
 };
 
