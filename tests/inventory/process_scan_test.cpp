@@ -123,17 +123,20 @@ TEST(ProcessScan, ThreadBornDuringTheScanIsFoundInTheNextRound) {
 
 TEST(ProcessScan, ProcessThatGoesWhileCutIsTakenAsFarAsItWasSeen) {
     const Tree tree;
-    add_process(tree, {.id = 50, .threads = 3});
-    for (const int tid : {50, 51, 52})
-        add_thread(tree, 50, {.id = tid, .threads = 3});
+    add_process(tree, {.id = 50, .threads = 4});
+    for (const int tid : {50, 51, 52, 53})
+        add_thread(tree, 50, {.id = tid, .threads = 4});
     const auto root = open_root(tree);
     auto scan = begin(root, 50);
     ASSERT_TRUE(scan);
     EXPECT_FALSE(scan->step(always));
-    std::filesystem::remove_all(tree.path("proc/50/task/52"));
+    std::filesystem::remove_all(tree.path("proc/50/task"));
     while (!scan->step(always)) {
     }
-    EXPECT_EQ(tids(scan->take_threads().value()), (std::vector<int>{50, 51}));
+    const auto found = tids(scan->take_threads().value());
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found.front(), 50);
+    EXPECT_LE(found.size(), 2U) << "one was read before";
 }
 
 TEST(ProcessScan, ThreadsOfALaterProcessWithTheSameNumberAreNotTaken) {
