@@ -7,7 +7,7 @@
 
 namespace affinityd::ttcp {
 
-/// A sink for other machines, as this user or, for root, as nobody: no peer can do more than send.
+/// A sink for other machines, as this user or, for root, as the user nobody: no peer can do more than send.
 struct Sink {
     Session session;               ///< of each connection
     unsigned most_peers = 16;      ///< at once; more wait until one has ended

@@ -31,7 +31,7 @@ struct ModelsReport {
 /// False: it ended before the first round was measured, and has no figures.
 [[nodiscard]] bool has_rounds(const ModelsReport& report);
 
-/// One line of JSON with the summaries and each sample. What is at the top is of the main point.
+/// One line of JSON with the summaries and each sample. The members at the top belong to the main point.
 [[nodiscard]] std::string to_json(const ModelsReport& report);
 
 /// Over all rounds: the mean, and its interval where there are enough of them.

@@ -40,7 +40,7 @@ struct RoundSetup {
     LoadPoint point;
     double seconds = 2;
     /// SO_SNDBUF and SO_RCVBUF; 0: the kernel's own sizing. A veth's ring holds 256 packets and drops the
-    /// rest while its NAPI thread waits for a CPU. What is in flight must fit, or the run measures
+    /// rest while its NAPI thread waits for a CPU. The bytes in flight must fit, or the run measures
     /// retransmission.
     int socket_buffer = 131072;
     CpuSet cpus;               ///< of the system under test; what is not bound may run on all of them

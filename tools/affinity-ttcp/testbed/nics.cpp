@@ -56,8 +56,8 @@ void put_switches_back(const NetworkSpace& space, const std::string& name, const
     }));
 }
 
-/// From whichever space each is in. What cannot be brought back is left to the kernel, which waits until no
-/// descriptor refers to the space.
+/// From whichever space each is in. An interface that cannot be brought back is left to the kernel, which
+/// waits until no descriptor refers to the space.
 void bring_all_back(const std::vector<KeptNic>& nics, const std::vector<NetworkSpace>& spaces) {
     for (const auto& nic : nics)
         for (const auto& space : spaces)
