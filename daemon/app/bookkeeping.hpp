@@ -17,8 +17,8 @@
 
 namespace affinityd::app {
 
-/// Who is served by which interface, what that costs, how local it is, and what was measured: accounting's
-/// parts of a pass.
+/// Which interface serves which process, what that costs, how local it is, and what was measured:
+/// accounting's parts of a pass.
 class Bookkeeping {
   public:
     /// `state_dir`: of the measurement history; "": none is kept.

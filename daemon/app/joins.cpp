@@ -51,8 +51,8 @@ JoinAnswer Joins::ask(const JoinRequest& request) {
     return answer;
 }
 
-/// Who asks? The kernel has said which process; that the thread is one of its own, the path by which it is
-/// read says.
+/// Finds the thread that asks. The kernel has said which process; that the thread is one of its own, the path
+/// by which it is read says.
 JoinOutcome Joins::find_asker(Asking& asking) {
     const auto& request = asking.request;
     auto tid = request.tid;
@@ -66,7 +66,7 @@ JoinOutcome Joins::find_asker(Asking& asking) {
     if (!thread || !*thread) return JoinOutcome::not_yours;
     asking.thread = std::move(**thread);
     const auto* process = find_process(asking);
-    // What was read since it asked is of that process, if it still is there.
+    // If the process still is there, it is the one that was read since it asked.
     if (request.is_alive && !request.is_alive()) return JoinOutcome::not_yours;
     if (process == nullptr) return is_released(request.pid) ? JoinOutcome::released : JoinOutcome::no_policy;
     asking.process = process->id;

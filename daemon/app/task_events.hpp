@@ -70,7 +70,7 @@ class Budget {
 };
 
 /// Which processes are to be looked at again although no event will name them. What a process writes over its
-/// arguments, or that it listens, the kernel tells nobody: such a process is looked at ten times in the
+/// arguments, or that it listens, the kernel does not tell: such a process is looked at ten times in the
 /// five seconds after it was born, ran a program or changed its name or user. A new one is looked at once it
 /// has settled. Bounded: 16,384 processes wait; passes find those that are left out.
 class LaterLooks {
@@ -113,7 +113,7 @@ struct ThreadNews {
     std::array<char, 16> name{}; ///< the new one; any bytes, NUL-terminated unless full
 };
 
-/// What is to be done about one process, in this order.
+/// Things to do about one process, in this order.
 struct ProcessNews {
     int pid = 0;
     std::optional<uid_t> person; ///< pays for it; no value: not asked for
@@ -135,7 +135,8 @@ class EventQueue {
     /// References must outlive it.
     EventQueue(inventory::FactSources& sources, const TaskTable& tasks) : sources_(sources), tasks_(tasks) {}
 
-    /// `all_children` matter, whoever made them: some policy asks for what they may do without an event.
+    /// `all_children` matter, whichever process made them: some policy asks for what they may do without an
+    /// event.
     void add(const host::ProcEvent& event, bool all_children, Clock::time_point now);
     /// The next process; no value: none waits.
     [[nodiscard]] std::optional<ProcessNews> next(Clock::time_point now);

@@ -25,7 +25,7 @@ bool gets_a_place(State state) {
            state == State::outside || state == State::immovable;
 }
 
-/// Who may read its names: as of now, since programs give up rights.
+/// The user who may read its names: as of now, since programs give up rights.
 uid_t owner_of(const host::Root& root, const TaskId& process) {
     const auto scan = inventory::ProcessScan::open(root, process.tid);
     const bool is_it = scan && *scan && (*scan)->id() == process;

@@ -16,7 +16,7 @@
 
 namespace affinityd::app {
 
-/// What policies hold, by their names.
+/// The holdings of policies, by their names.
 using Holdings = std::map<std::string, status::Held, std::less<>>;
 
 /// True if `full` has no interface to go by.
@@ -36,7 +36,7 @@ class TaskStatus {
 
     /// No value: it has ended.
     [[nodiscard]] std::optional<status::ProcessStatus> process(const KnownProcess& process);
-    /// Of the process that was told last.
+    /// A thread of the process that was told last.
     [[nodiscard]] std::optional<status::ThreadStatus> thread(const KnownThread& thread, int pid);
 
     [[nodiscard]] const Holdings& holdings() const { return holdings_; }

@@ -30,7 +30,7 @@ struct KnownSeat {
     std::optional<inventory::SchedTime> used; ///< until it was last weighed
 };
 
-/// What the daemon knows of one thread of a process under policy.
+/// A thread of a process under policy, as the daemon knows it.
 struct KnownThread {
     TaskId id;
     std::string comm;
@@ -77,7 +77,7 @@ struct KnownSettling {
     std::uint64_t newest = 0;                    ///< start time of the last one; 0: it has made none
 };
 
-/// What the last look at a process told.
+/// The findings of the last look at a process.
 struct KnownLook {
     std::uint64_t pass = 0;    ///< number of the last pass that saw it
     bool is_unread = false;    ///< this pass could not read it: it may still be there

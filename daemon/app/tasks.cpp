@@ -211,7 +211,7 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan& scan, const Proces
     const auto policy = match(scan);
     auto* known = table_.find(pid);
     if (!scan.facts().is_complete()) {
-        // What could not be read says nothing: a process that is known stays what it is.
+        // A file that could not be read says nothing: a process that is known stays what it is.
         if (!scan.facts().is_silent())
             shared_.log.error(fmt::format("process {} cannot be matched: its files cannot be opened", pid),
                               "process not read");
@@ -289,7 +289,7 @@ Slices Tasks::look_at(Turn turn) {
         auto& thread = threads[index];
         if (was_left && !read_again(thread, pid)) continue;
         auto view = view_of(id, turn.policy, known);
-        // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
+        // The cpuset of a process that no policy wants matters only where it may have cut one of our masks.
         if (known != nullptr || shared_.journal().contains(machine::TaskMask{thread.id, pid, {}}))
             view.cpuset = cpuset_of(known == nullptr ? unwanted : known->cpuset, pid, thread);
         placer_.place(known, {view, thread, index, thread.id == id ? *turn.change.creator : pid});

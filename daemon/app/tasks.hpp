@@ -77,7 +77,7 @@ class Tasks {
     /// after lost events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
-    /// What is known counts as stale until a pass that begins later has ended.
+    /// All that is known counts as stale until a pass that begins later has ended.
     void events_lost() { missing_until_ = passes_ + 1; }
     /// Goes on with what events have left unfinished. True: nothing.
     bool step(const OutOfTime& out_of_time);

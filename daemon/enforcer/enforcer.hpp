@@ -16,7 +16,7 @@ class Root;
 
 namespace affinityd::enforcer {
 
-/// What became of an action. All of these happen in normal life.
+/// The outcome of an action. All of these happen in normal life.
 enum class Outcome : std::uint8_t {
     done,      ///< the kernel granted what was asked
     narrowed,  ///< granted less: cut by the task's cpuset, or an interrupt that goes to part of its mask only
@@ -28,7 +28,7 @@ enum class Outcome : std::uint8_t {
     no_cpu,        ///< no CPU of the mask is online or allowed (EINVAL)
     full,          ///< the CPU has no interrupt vector left (ENOSPC): another CPU may do
     busy,          ///< later (EAGAIN, EBUSY on interrupts)
-    foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
+    foreign, ///< a restore found a setting that is not ours and left it: another program has changed it since
     unrecorded, ///< not tried: the undo journal could not be written; `code` says why
     failed,     ///< anything else; `code` says what
 };
@@ -59,8 +59,8 @@ class Enforcer {
     /// another one by now. An Error: nothing is known (no file can be opened, systemd does not answer).
     [[nodiscard]] virtual Result<std::optional<machine::Setting>>
     present(const machine::Subject& subject) = 0;
-    /// The mask of whichever interrupt has this number now: the cheapest way to see that somebody has changed
-    /// it. No value: there is none, or it cannot be read.
+    /// The mask of whichever interrupt has this number now: the cheapest way to see that another program has
+    /// changed it. No value: there is none, or it cannot be read.
     [[nodiscard]] virtual std::optional<CpuSet> glance(unsigned) const { return std::nullopt; }
     /// True for a subject that is gone, while what it belongs to is there: it may come back with the setting
     /// that it has. A main thread comes back when another thread of its process runs a program.

@@ -39,7 +39,7 @@ struct Notice {
     std::optional<Error> fault{};
 };
 
-/// What became of an action, and what there is to tell of it.
+/// The outcome of an action, and what there is to tell of it.
 struct Carried {
     Applied applied;
     std::vector<Notice> notices{};
@@ -48,7 +48,7 @@ struct Carried {
 /// The CPUs that a task's cgroup lets it have; null: all, or not known. Asked only where it matters.
 using CpusetLookup = std::function<const CpuSet*()>;
 
-/// What run() must know besides the action.
+/// The things that run() must know besides the action.
 struct Circumstances {
     const topology::Topology& topology;
     /// CPUs that may stand in for an interrupt's own when that has no vector left, the nearest first. Asked
