@@ -52,6 +52,11 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     for (const auto& nic : nics) {
         names_.push_back(nic.name);
         all_.insert(nic.name);
+        const bool is_alone =
+            !nic.device.empty() && std::ranges::count(nics, nic.device, &netdev::Nic::device) == 1;
+        keys_.push_back(nic.ifindex == 0 ? nic.name
+                        : is_alone       ? nic.device
+                                         : nic.device + '#' + std::to_string(nic.ifindex));
         const bool is_reachable = nic.up && netdev::is_physical(nic);
         if (netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty())) continue;
         const bool is_detached = nic.is_detached || nic.name == "lo";
@@ -183,9 +188,12 @@ std::vector<std::string> NicUsage::Search::lately(NicShares& shares, const Usage
     NicSockets counted;
     for (unsigned nic = 0; nic < evidence.sockets.size(); ++nic)
         if (evidence.sockets[nic] > 0 && is_meant(policy, nics.name(nic)))
-            counted[nics.name(nic)] += evidence.sockets[nic];
+            counted[nics.key(nic)] += evidence.sockets[nic];
     shares.add(counted, now);
     auto names = shares.names();
+    for (auto& name : names)
+        name = nics.name_of(name);
+    std::ranges::sort(names);
     std::erase_if(names, [&](const std::string& nic) { return !is_meant(policy, nic); });
     return names.empty() ? seen(policy) : names;
 }

@@ -26,7 +26,7 @@ class Root;
 
 namespace affinityd::accounting {
 
-/// NIC -> sockets with an address of it.
+/// NIC, by what stays when it is renamed -> sockets with an address of it.
 using NicSockets = std::map<std::string, unsigned>;
 
 /// How much each NIC serves one process: its sockets with an address of the NIC, averaged over the last
@@ -62,6 +62,13 @@ class NicAddresses {
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
+    /// Stays the same when it gets another name: its device, or its number.
+    [[nodiscard]] const std::string& key(std::size_t nic) const { return keys_[nic]; }
+    /// "": none has the key now.
+    [[nodiscard]] std::string name_of(const std::string& key) const {
+        const auto found = std::ranges::find(keys_, key);
+        return found == keys_.end() ? std::string() : names_[static_cast<std::size_t>(found - keys_.begin())];
+    }
     [[nodiscard]] bool has(const std::string& name) const { return all_.contains(name); }
     /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
     [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
@@ -70,7 +77,7 @@ class NicAddresses {
     [[nodiscard]] std::span<const unsigned> reachable() const { return reachable_; }
 
   private:
-    std::vector<std::string> names_;
+    std::vector<std::string> names_, keys_;
     std::unordered_set<std::string> all_;
     std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
     std::vector<unsigned> reachable_;
