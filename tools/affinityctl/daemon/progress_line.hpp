@@ -27,7 +27,7 @@ class ProgressLine {
     std::string shown_;
 };
 
-/// What the line says after so much time; "": nothing yet.
+/// The text of the line after so much time; "": nothing yet.
 [[nodiscard]] std::string progress_text(const std::string& doing, std::chrono::milliseconds elapsed);
 
 } // namespace affinityctl

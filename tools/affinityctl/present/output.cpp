@@ -70,12 +70,12 @@ void write_all(int fd, std::string_view text) {
     while (!text.empty()) {
         const auto written = ::write(fd, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return; // whoever reads has seen enough
+        if (written <= 0) return; // the reader has seen enough
         text.remove_prefix(static_cast<std::size_t>(written));
     }
 }
 
-/// False: nobody could show it.
+/// False: no pager could show it.
 bool show_in_pager(const std::string& text, const std::string& command) {
     int ends[2];
     std::fflush(stdout);

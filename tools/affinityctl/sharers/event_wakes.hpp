@@ -39,7 +39,7 @@ class EventWakes {
     void rest();
     /// Counts no more.
     void stop();
-    /// What was counted: all but `seconds`, and of the threads the names only.
+    /// The counts: all but `seconds`, and of the threads the names only.
     [[nodiscard]] affinityd::Result<Wakes> take() const;
 
   private:

@@ -22,7 +22,7 @@ struct SharerEdge {
     [[nodiscard]] std::uint64_t wakes() const { return one_wakes + other_wakes; }
 };
 
-/// What is less is chance, or no reason to put threads together: programs start and end threads, wait for
+/// Fewer are chance, or no reason to put threads together: programs start and end threads, wait for
 /// rare locks, and log.
 struct SharerLimits {
     std::uint64_t least_wakes = 10;  ///< of a pair, both ways, that were seen for certain
@@ -31,7 +31,7 @@ struct SharerLimits {
     double part_of_strongest = 0.25; ///< of each one's strongest pair: what puts two into one group
 };
 
-/// Who shares with whom, strongest pair first; threads that belong together.
+/// Pairs of threads that share, strongest first; threads that belong together.
 struct SharerGraph {
     std::vector<SharerEdge> edges; ///< all pairs, also those that are no sharers
     /// Each of two threads at least, ascending; in the order of their strongest pairs.

@@ -33,7 +33,7 @@ struct WatchedProcess {
 
 // Where NUMA hinting is on, the kernel takes pages away from tasks now and then, to see by the faults who
 // touches them, and puts tasks that touched the same pages into a group (struct numa_group,
-// kernel/sched/fair.c). That says that threads have shared memory, once, not how much or whether they still
+// kernel/sched/fair.c). This shows that threads have shared memory, once, not how much or whether they still
 // do; and within one process the groups only ever grow.
 
 enum class NumaHinting {

@@ -26,7 +26,7 @@ struct Tenant {
     std::string summary; ///< "2 processes, 4 threads" or "4 slots"; may be empty
 };
 
-/// What is where, for the tree, the table and the picture.
+/// Tasks and interrupts by place, for the tree, the table and the picture.
 struct Occupancy {
     std::vector<Tenant> tenants;
     std::vector<std::string> remarks; ///< for people: what could not be shown or done

@@ -22,7 +22,7 @@ void hold_standard_streams() {
 
 int end_output(int status, int refused) {
     int code = std::fflush(stdout) != 0 ? errno : 0;
-    // Of a long text nothing is left in the buffer that would be refused again.
+    // Nothing of a long text is left in the buffer that would be refused again.
     if (code == 0 && std::ferror(stdout) != 0) code = refused != 0 ? refused : EIO;
     if (code == 0) return status;
     if (code != EPIPE) std::fprintf(stderr, "affinityctl: cannot write: %s\n", std::strerror(code));

@@ -492,7 +492,7 @@ Result<void> read_models(const std::string& text, std::vector<Model>& models) {
     return {};
 }
 
-/// What is measured: streams in one or both directions at each size, then requests.
+/// The points to measure: streams in one or both directions at each size, then requests.
 Result<void> read_points(const MeasureModelsOptions& options, std::vector<LoadPoint>& points) {
     points.clear();
     if (options.direction == to_string(Work::answer) && (options.length || !options.sizes.empty()))

@@ -31,7 +31,7 @@ struct SharersOptions : WatchOptions {
     std::string pid;
 };
 
-/// What was seen by then, if the user or the process ends it early.
+/// The findings until then, if the user or the process ends it early.
 affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
     const Interruptible signals;
     ProgressLine progress("watching");

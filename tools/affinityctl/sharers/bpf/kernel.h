@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What wakes.bpf.c needs of the kernel's types. What follows ___ in a name is not part of it (CO-RE): one type as several kernels have it. */
+/* The parts of the kernel's types that wakes.bpf.c needs. A suffix after ___ is not part of a name (CO-RE): one type as several kernels have it. */
 #pragma once
 
 #include "steer/types.h"

@@ -18,7 +18,7 @@ struct sharers_thread {
     unsigned int unused;
 };
 
-/* Who woke whom. 24 bytes without gaps. */
+/* A pair of waker and woken thread. 24 bytes without gaps. */
 struct sharers_pair {
     unsigned long long waker_born, wakee_born;
     unsigned int waker, wakee;
@@ -36,7 +36,7 @@ struct sharers_place {
     unsigned long long times; /* 0: the place is free */
 };
 
-/* What one CPU has for itself, in cache lines of its own. */
+/* The counters of one CPU, in cache lines of their own. */
 struct sharers_cpu {
     /* A packet that a thread of the process sends to this machine itself: handed to this CPU's backlog and not taken from there yet; 0: none */
     unsigned long long packet;

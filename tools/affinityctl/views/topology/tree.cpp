@@ -30,7 +30,7 @@ std::string distances(const Topology& topology) {
     if (nodes.size() < 2 ||
         std::ranges::any_of(nodes, [](const auto& node) { return node.distance.empty(); }))
         return {};
-    constexpr std::size_t most = 64; // a wider table helps nobody
+    constexpr std::size_t most = 64; // a wider table is of no use
     if (nodes.size() > most) {
         unsigned farthest = 0;
         for (const auto& node : nodes)
