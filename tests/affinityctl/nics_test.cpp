@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon's status adds to the interfaces.
-#include "affinityctl/daemon/nic_status.hpp"
-#include "affinityctl/views/nic_table.hpp"
+#include "affinityctl/client/nic_status.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that fit: no terminal wraps what is shown.
-#include "affinityctl/present/page.hpp"
-#include "affinityctl/views/table.hpp"
+#include "affinityctl/present/document.hpp"
 
 #include <sstream>
+#include <stdexcept>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -41,34 +42,88 @@ TEST(Page, CharactersAreCountedAndNeverCutInHalf) {
     EXPECT_EQ(cut("\u4e2d\u6587\u4e2d", 4, {}), "\u4e2d~") << "a wide one does not fit the last column";
 }
 
-TEST(Table, TheWidestColumnGivesWay) {
-    Table table({"NAME", "N", "WHY"});
-    table.add({"short", "1", std::string(200, 'w')});
-    table.add({std::string(60, 'n'), "12345", "x"});
+using nlohmann::json;
+
+constexpr Field columns[] = {{"name", "NAME", "text", "its name"},
+                             {"n", "N", "count", "a number"},
+                             {"none", "NONE", "text*", "what no row has"},
+                             {"why", "WHY", "text", "a cause"}};
+constexpr Field prose[] = {{"name", "NAME", "text", "its name"}, {"why", "WHY", "prose", "a cause"}};
+
+std::string text_of_table(Document::Table table, const Page& page) {
+    Document document;
+    document.add(std::move(table));
+    return to_text(document, page);
+}
+
+TEST(Table, CellsOfAnyBytesStayInTheirColumn) {
+    const Document::Table table{
+        prose, {{{"name", "\x1b[2Ja\nb\u202e"}, {"why", "0"}}, {{"name", "plain"}, {"why", 1}}}};
+    EXPECT_EQ(text_of_table(table, {}), "NAME               WHY\n"
+                                        "\\x1b[2Ja\\nb\\u202e  0\n"
+                                        "plain              1\n");
+}
+
+TEST(Table, AnEmptyColumnGoesAndTheWidestGivesWay) {
+    const Document::Table table{columns,
+                                {{{"name", "short"}, {"n", 1}, {"why", std::string(200, 'w')}},
+                                 {{"name", std::string(60, 'n')}, {"n", 12345}, {"why", "x"}}}};
     for (const std::size_t width : {30, 40, 80, 120, 200})
-        for (const auto& line : lines_of(table.to_string(Page{.width = width})))
+        for (const auto& line : lines_of(text_of_table(table, {.width = width})))
             EXPECT_LE(columns_of(line), width);
-    EXPECT_NE(table.to_string(Page{.width = 80}).find(std::string(60, 'n') + "  12345"), std::string::npos)
+    EXPECT_NE(text_of_table(table, {.width = 80}).find(std::string(60, 'n') + "  12345"), std::string::npos)
         << "rows are told apart by their first cell, and numbers stay whole";
-    EXPECT_NE(table.to_string(Page{}).find(std::string(200, 'w')), std::string::npos);
+    EXPECT_EQ(text_of_table(table, {.width = 80}).find("NONE"), std::string::npos);
+    EXPECT_NE(text_of_table(table, {}).find(std::string(200, 'w')), std::string::npos);
+}
+
+TEST(Table, ProseIsWrappedBelowItself) {
+    const Document::Table table{prose, {{{"name", "a"}, {"why", "one two three four five six seven"}}}};
+    EXPECT_EQ(text_of_table(table, {.width = 30}), "NAME  WHY\n"
+                                                   "a     one two three four five\n"
+                                                   "      six seven\n");
 }
 
 TEST(Table, IsFoldedBetweenColumnsAndLosesNothing) {
-    Table table({"LOAD", "WHERE", "MS", "CHANGE"});
-    table.add({"sin", "two cores", "7.07 (7.06 to 7.10)", "no difference shown"});
-    table.add({"sin", "alone", "7.03 (7.01 to 7.05)"});
-    EXPECT_EQ(table.folded({}, 2), table.to_string(Page{}))
-        << "one line for each row where nothing limits it";
-    EXPECT_EQ(table.folded({.width = 57}, 2), table.to_string(Page{})) << "it fits";
-    EXPECT_EQ(table.folded({.width = 56}, 2), "LOAD  WHERE      MS\n"
-                                              "sin   two cores  7.07 (7.06 to 7.10)\n"
-                                              "sin   alone      7.03 (7.01 to 7.05)\n"
-                                              "\n"
-                                              "LOAD  WHERE      CHANGE\n"
-                                              "sin   two cores  no difference shown\n"
-                                              "sin   alone\n");
-    for (const auto& line : lines_of(table.folded({.width = 20}, 2)))
+    constexpr Field loads[] = {{"load", "LOAD", "text", ""},
+                               {"where", "WHERE", "text", ""},
+                               {"ms", "MS", "text", ""},
+                               {"change", "CHANGE", "text", ""}};
+    Document::Table table{loads,
+                          {{{"load", "sin"},
+                            {"where", "two cores"},
+                            {"ms", "7.07 (7.06 to 7.10)"},
+                            {"change", "no difference shown"}},
+                           {{"load", "sin"}, {"where", "alone"}, {"ms", "7.03 (7.01 to 7.05)"}}}};
+    table.folded = true;
+    table.keys = 2;
+    EXPECT_EQ(text_of_table(table, {.width = 57}), text_of_table(table, {})) << "it fits";
+    EXPECT_EQ(text_of_table(table, {.width = 56}), "LOAD  WHERE      MS\n"
+                                                   "sin   two cores  7.07 (7.06 to 7.10)\n"
+                                                   "sin   alone      7.03 (7.01 to 7.05)\n"
+                                                   "\n"
+                                                   "LOAD  WHERE      CHANGE\n"
+                                                   "sin   two cores  no difference shown\n"
+                                                   "sin   alone      -\n");
+    for (const auto& line : lines_of(text_of_table(table, {.width = 20})))
         EXPECT_LE(columns_of(line), 20U) << "a column that is too wide by itself is cut";
+}
+
+TEST(Schema, NamesTypesAndMissingKeys) {
+    static constexpr Field inner[] = {{"cpu", "", "count", "a CPU"}};
+    constexpr Field outer[] = {{"name", "NAME", "text", "its name"},
+                               {"rates", "", "number{}?*", "by CPU"},
+                               {"places", "", "object[]", "places", inner},
+                               {"", "SHOWN", "text", ""}};
+    EXPECT_EQ(schema_of(outer, false),
+              json::parse(R"({"type": "object", "required": ["name", "places"], "properties": {
+        "name": {"type": "string", "description": "its name"},
+        "rates": {"type": ["object", "null"], "additionalProperties": {"type": "number"}, "description": "by CPU"},
+        "places": {"type": "array", "description": "places", "items": {"type": "object", "required": ["cpu"],
+            "properties": {"cpu": {"type": "integer", "description": "a CPU"}}}}}})"));
+    EXPECT_EQ(record(outer, {"a", json(json::value_t::discarded), json::array()}),
+              json::parse(R"({"name": "a", "places": []})"));
+    EXPECT_THROW(record(outer, {"a"}), std::logic_error);
 }
 
 TEST(Age, GrowsWithItsUnit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is to sit on each CPU.
-#include "affinityctl/daemon/occupancy.hpp"
-#include "affinityctl/views/seats_table.hpp"
+#include "affinityctl/client/answers.hpp"
+#include "affinityctl/client/occupancy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +30,12 @@ const char* const seats_status = R"({
   "queues": [{"policy": "web", "kind": "irq", "irq": 45, "label": "eth0-rx-0", "present": "0", "wanted": "1"},
              {"policy": "web", "kind": "steering", "queue": "tx-0", "wanted": "1"}]})";
 
+std::string seats_text(const Occupancy& occupancy) {
+    Document document;
+    document.add(Document::Table{seat_fields, seats_json(occupancy, four_cpus())});
+    return to_text(document, Page{});
+}
+
 json seats() {
     return seats_json(occupancy_of_status(json::parse(seats_status), Masks::wanted), four_cpus());
 }
@@ -52,8 +58,7 @@ TEST(Seats, ATaskOfSeveralCpusCountsForAPartOnEach) {
 }
 
 TEST(Seats, TextNamesEachPolicyOnceAndEscapesControlBytes) {
-    const auto text =
-        seats_text(occupancy_of_status(json::parse(seats_status), Masks::wanted), four_cpus(), false);
+    const auto text = seats_text(occupancy_of_status(json::parse(seats_status), Masks::wanted));
     EXPECT_NE(text.find("db: main; web: n\\x1bx, eth0-rx-0 (IRQ 45)"), std::string::npos) << text;
     EXPECT_NE(text.find("db: io, 2 threads on 2-3"), std::string::npos) << text;
     EXPECT_EQ(text.find("gone"), std::string::npos) << text;
@@ -65,7 +70,7 @@ TEST(Seats, HundredsOfNamesAreCut) {
     for (int i = 0; i < 300; ++i)
         many["processes"][0]["threads"].push_back({{"comm", "t" + std::to_string(i)}, {"wanted", "0"}});
     const auto occupancy = occupancy_of_status(many, Masks::wanted);
-    const auto text = seats_text(occupancy, four_cpus(), false);
+    const auto text = seats_text(occupancy);
     EXPECT_NE(text.find(" and 294 more"), std::string::npos) << text;
     EXPECT_LT(text.size(), 800U);
     EXPECT_EQ(seats_json(occupancy, four_cpus())[0]["tasks"], 300);

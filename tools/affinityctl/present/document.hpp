@@ -3,6 +3,7 @@
 
 #include "affinityctl/present/page.hpp"
 #include "affinityctl/values/globals.hpp"
+#include "base/cpu_set.hpp"
 
 #include <expected>
 #include <initializer_list>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -41,6 +43,17 @@ struct Field {
 
 /// A value as the text of a cell: "-" for null and empty texts, "yes" and "no" for flags.
 [[nodiscard]] std::string cell(const nlohmann::json& value);
+/// The same for a member, which may be missing.
+[[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
+/// The texts of a list; "" for none.
+[[nodiscard]] std::string joined(const nlohmann::json& list, std::string_view between);
+/// Null for what is not there or empty.
+template <class T>
+[[nodiscard]] nlohmann::json or_null(const std::optional<T>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json();
+}
+[[nodiscard]] nlohmann::json or_null(const std::string& text);
+[[nodiscard]] nlohmann::json or_null(const std::optional<affinityd::CpuSet>& cpus);
 
 /// The answer of a verb: the value that --json prints, and blocks, which text and pictures are made of. Texts
 /// may be any bytes: the renderers escape what a terminal or a viewer would act upon.
@@ -61,9 +74,15 @@ struct Document {
         std::string sentence, command{};
         std::string first{"  * "};
     };
+    /// Lines that are not wrapped; with `may_be_cut`, they end where the page does.
+    struct Verbatim {
+        std::string text;
+        bool may_be_cut = false;
+    };
     struct Table {
         Fields fields;
         nlohmann::json rows = nlohmann::json::array();
+        std::vector<std::string_view> columns{}; ///< by their headings; empty: all
         bool folded = false;  ///< rather several tables below each other than cells that are cut
         std::size_t keys = 1; ///< the columns by which rows are told apart, which each of those has
     };
@@ -104,7 +123,7 @@ struct Document {
     };
     enum class Where { both, text, picture };
     struct Block {
-        std::variant<Line, Problem, Table, Map, Chart, Drawing> is;
+        std::variant<Line, Problem, Verbatim, Table, Map, Chart, Drawing> is;
         Where where = Where::both;
         bool gap = false; ///< an empty line before
     };
@@ -128,6 +147,7 @@ struct Document {
         return add(Line{{{std::move(text)}}, std::move(first)});
     }
     Block& heading(std::string text) { return add(Line{{{std::move(text), Look::bold}}}); }
+    void verbatim(std::string text) { add(Verbatim{std::move(text)}); }
     /// After an empty line.
     void paragraph(std::string text) { line(std::move(text)).gap = true; }
 };

@@ -67,7 +67,26 @@ std::string dump(const json& value, int indent) {
 std::string cell(const json& value) {
     if (value.is_null() || value == "") return "-";
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    if (value.is_string()) return value.get<std::string>();
+    auto text = value.dump();
+    if (value.is_number_float() && text.ends_with(".0")) text.resize(text.size() - 2);
+    return text;
 }
+
+std::string text_of(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() ? "-" : cell(*found);
+}
+
+std::string joined(const json& list, std::string_view between) {
+    std::string text;
+    for (const auto& item : list)
+        text += (text.empty() ? "" : std::string(between)) + cell(item);
+    return text;
+}
+
+json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
+json or_null(const std::optional<affinityd::CpuSet>& cpus) { return cpus ? json(cpus->to_list()) : json(); }
 
 } // namespace affinityctl

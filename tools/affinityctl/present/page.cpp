@@ -4,6 +4,7 @@
 #include "affinityctl/values/counted.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <clocale>
 #include <cstdlib>
@@ -115,6 +116,14 @@ std::string age_of(WallTime then, WallTime now) {
     if (seconds < 2 * hour) return std::to_string(whole(minute)) + " min";
     if (seconds < 2 * day) return std::to_string(whole(hour)) + " h";
     return counted(whole(day), "day");
+}
+
+std::string local_time(long long seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    tm parts{};
+    ::localtime_r(&time, &parts);
+    std::array<char, 40> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
 }
 
 } // namespace affinityctl

@@ -18,6 +18,9 @@ using WallTime = std::chrono::system_clock::time_point;
 /// How long ago that was: "12 s", "3 min", "2 h", "5 days". A time to come, as a clock was set, is "0 s".
 [[nodiscard]] std::string age_of(WallTime then, WallTime now);
 
+/// "2026-11-28 18:40:12", of seconds since 1970.
+[[nodiscard]] std::string local_time(long long seconds);
+
 /// What a text is read on.
 struct Page {
     std::size_t width = 0; ///< columns of a line; 0: as many as it takes

@@ -98,6 +98,7 @@ class Sheet {
         draw(Document::Line{{{problem.sentence}}});
         if (!problem.command.empty()) draw(Document::Line{{{problem.command}}, "    "});
     }
+    void draw(const Document::Verbatim& verbatim) { draw(Document::Line{{{verbatim.text}}}); }
     void draw(const Document::Table& table) {
         Document part;
         part.add(table);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A document on a terminal or in a pipe.
+#include "base/text.hpp"
+
 #include "affinityctl/present/document.hpp"
 #include "base/escape.hpp"
 
@@ -50,6 +52,16 @@ std::string render(const Document::Problem& problem, const Page& page) {
     return text;
 }
 
+std::string render(const Document::Verbatim& verbatim, const Page& page) {
+    auto text = affinityd::escaped_lines(verbatim.text);
+    if (!text.ends_with('\n')) text += '\n';
+    if (!verbatim.may_be_cut || page.width == 0) return text;
+    std::string lines;
+    for (const auto line : affinityd::split(std::string_view(text).substr(0, text.size() - 1), '\n'))
+        lines += cut(line, page.width, page) + "\n";
+    return lines;
+}
+
 /// The columns of a table that are shown, and their cells.
 struct Cells {
     Row heading;
@@ -57,17 +69,17 @@ struct Cells {
     bool has_prose = false; ///< the last column is wrapped
 
     explicit Cells(const Document::Table& table) : rows(table.rows.size()) {
-        for (const auto& field : table.fields) {
-            if (*field.heading == '\0') continue;
-            heading.emplace_back(field.heading);
-            has_prose = std::string_view(field.type).starts_with("prose");
-            for (std::size_t row = 0; row < rows.size(); ++row) {
-                const auto& object = table.rows[row];
-                rows[row].push_back(affinityd::escaped(field.show != nullptr        ? field.show(object)
-                                                       : object.contains(field.key) ? cell(object[field.key])
-                                                                                    : std::string("-")));
-            }
-        }
+        for (const auto& field : table.fields)
+            if (table.columns.empty() && *field.heading != '\0') add(field, table.rows);
+        for (const auto column : table.columns)
+            add(*std::ranges::find(table.fields, column, &Field::heading), table.rows);
+    }
+    void add(const Field& field, const nlohmann::json& objects) {
+        heading.emplace_back(field.heading);
+        has_prose = std::string_view(field.type).starts_with("prose");
+        for (std::size_t row = 0; row < rows.size(); ++row)
+            rows[row].push_back(affinityd::escaped(field.show != nullptr ? field.show(objects[row])
+                                                                         : text_of(objects[row], field.key)));
     }
     void keep(const std::vector<std::size_t>& columns) {
         const auto chosen = [&](const Row& row) {

@@ -2,12 +2,11 @@
 #include "affinityctl/verbs/ask.hpp"
 
 #include "affinityctl/daemon/members.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "base/escape.hpp"
+#include "affinityctl/present/output.hpp"
 
 #include <CLI/CLI.hpp>
-
-#include <fmt/format.h>
+#include <string_view>
+#include <utility>
 
 namespace affinityctl {
 
@@ -17,20 +16,26 @@ constexpr const char* no_root = "--root names a recorded machine, and this is do
 /// A pass over a large and busy machine may take minutes, and goes on when nobody waits any more.
 constexpr std::chrono::minutes longest_work{10};
 
-/// A daemon of an earlier version answers with the message alone.
-nlohmann::json done_of(const std::string& answer) {
-    auto value = nlohmann::json::parse(answer, nullptr, false);
-    const bool is_whole = value.is_object() && value.value("ok", nlohmann::json()).is_boolean();
-    return is_whole
-               ? value
-               : nlohmann::json{{"ok", true}, {"message", answer}, {"policies", nlohmann::json::array()}};
-}
+constexpr Field policy_fields[] = {{"policy", "", "text", "the policy"},
+                                   {"text", "", "text*", "its part of the report"}};
+constexpr Field order_fields[] = {
+    {"ok", "", "flag", "all of it was done"},
+    {"message", "", "text", "the report, in lines"},
+    {"policies", "", "any", "the report by policy"},
+};
 } // namespace
 
-int complain(const CallError& error) {
-    fmt::print(stderr, "affinityctl: {}\n", affinityd::escaped_lines(error.message));
-    return error.code;
+const Fields order_answer = order_fields;
+
+std::unexpected<CallError> failed(Exit code, std::string message) {
+    return std::unexpected(CallError{code, std::move(message)});
 }
+
+std::unexpected<CallError> failed(const affinityd::Error& error) {
+    return failed(exit_failure, error.to_string());
+}
+
+int complain(const CallError& error) { return complain({}, error); }
 
 int complain(const affinityd::Error& error) { return complain(CallError{exit_failure, error.to_string()}); }
 
@@ -43,6 +48,11 @@ std::expected<std::string, CallError> ask_daemon(const Globals& globals, const c
 
 nlohmann::json status_if_any(const Globals& globals) {
     return ask_daemon_object(globals, "GetStatus").value_or(nlohmann::json());
+}
+
+std::expected<void, CallError> check_is_live(const Globals& globals) {
+    if (globals.is_recorded()) return failed(exit_usage, no_root);
+    return {};
 }
 
 bool refuses_root(const Globals& globals, int& status) {
@@ -60,7 +70,7 @@ std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& global
         CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
 }
 
-int tell(const Globals& globals, const Order& order) {
+Outcome tell(const Globals& globals, const Order& order) {
     std::vector<std::string> arguments;
     if (order.no_block)
         arguments = {order.method, order.argument};
@@ -69,20 +79,18 @@ int tell(const Globals& globals, const Order& order) {
     const auto answer =
         ask_daemon(globals, order.no_block ? "Begin" : order.method, arguments,
                    {order.no_block ? Patience{}.time : longest_work, order.no_block ? "" : order.doing});
+    Document document;
     if (!answer) {
-        const auto& [code, message] = answer.error();
-        if (globals.json)
-            fmt::print("{}\n",
-                       dump({{"ok", false}, {"message", message}, {"policies", nlohmann::json::array()}}));
-        return complain(answer.error());
+        document.value = record(order_answer, {false, answer.error().message, nlohmann::json::array()});
+        document.complaints.push_back("affinityctl: " + answer.error().message);
+        document.code = answer.error().code;
+        return document;
     }
-    const auto done = done_of(*answer);
-    const auto message = text(done, "message");
-    if (globals.json)
-        fmt::print("{}\n", dump(done));
-    else if (!message.empty())
-        fmt::print("{}\n", affinityd::escaped_lines(message));
-    return done.value("ok", false) ? exit_ok : exit_failure;
+    document.value = nlohmann::json::parse(*answer, nullptr, false);
+    const auto message = text(document.value, "message");
+    if (!message.empty()) document.line(message);
+    document.code = document.value.is_object() && document.value.value("ok", false) ? exit_ok : exit_failure;
+    return document;
 }
 
 void add_no_block(CLI::App& verb, bool& no_block) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affinityctl/daemon/call.hpp"
+#include "affinityctl/present/document.hpp"
 #include "base/error.hpp"
 
 #include <expected>
@@ -15,20 +16,23 @@ class App;
 
 namespace affinityctl {
 
+/// A fault that an answer cannot be made without.
+[[nodiscard]] std::unexpected<CallError> failed(const affinityd::Error& error);
+[[nodiscard]] std::unexpected<CallError> failed(Exit code, std::string message);
+
 /// Calls a method of the daemon. A recorded machine has none: with --root nobody is asked, and the error is
 /// one of usage.
 [[nodiscard]] std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
                                                                const std::vector<std::string>& arguments = {},
                                                                const Patience& patience = {});
 
-/// What the daemon says of itself; null if none answers, or with --root: for verbs that work without it.
+/// The daemon's GetStatus; null if none answers, or with --root: for verbs that work without it.
 [[nodiscard]] nlohmann::json status_if_any(const Globals& globals);
 
-/// True, with a complaint and the exit code in `status`, if --root was given: for what only the running
-/// machine can do.
-[[nodiscard]] bool refuses_root(const Globals& globals, int& status);
+/// The fault of --root, for what only the running machine can do.
+[[nodiscard]] std::expected<void, CallError> check_is_live(const Globals& globals);
 
-/// The same; the answer is an object.
+/// The same as ask_daemon; the answer is an object.
 [[nodiscard]] std::expected<nlohmann::json, CallError>
 ask_daemon_object(const Globals& globals, const char* method, const std::vector<std::string>& arguments = {});
 
@@ -39,15 +43,16 @@ struct Order {
     std::string doing{};    ///< for the progress line: "applying"
     bool no_block = false;  ///< it is begun, and not waited for
 };
+extern const Fields order_answer;
 
-/// Has it done and prints what the daemon did: lines, or with --json {"ok", "message", "policies"}. The exit
-/// code.
-int tell(const Globals& globals, const Order& order);
+/// Has it done. The answer is the daemon's report, also that it failed.
+[[nodiscard]] Outcome tell(const Globals& globals, const Order& order);
 
 /// The option of verbs that tell the daemon something.
 void add_no_block(CLI::App& verb, bool& no_block);
 
-/// Prints on standard error what went wrong; the exit code.
+/// Prints on standard error what went wrong; the exit code. For verbs that print by themselves.
+bool refuses_root(const Globals& globals, int& status);
 int complain(const affinityd::Error& error);
 int complain(const CallError& error);
 

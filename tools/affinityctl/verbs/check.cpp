@@ -5,8 +5,7 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/table.hpp"
+#include "base/text.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "inventory/descriptors.hpp"
@@ -42,95 +41,96 @@ namespace affinityctl {
 
 namespace {
 
-using Findings = std::vector<affinityd::policy::Diagnostic>;
-
-/// Processes that the policies match now; no value: processes were not read.
-using MatchCounts = std::optional<affinityd::planner::Matches>;
-
 namespace policy = affinityd::policy;
+using affinityd::Result;
+using affinityd::planner::Matches;
+using nlohmann::json;
 using policy::Diagnostic;
 using policy::Severity;
+using Findings = std::vector<Diagnostic>;
 
-struct Counts {
-    std::size_t errors = 0, warnings = 0, notes = 0;
+// clang-format off
+constexpr Field override_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"path", "", "text", "the file that is not read"},
+    {"by", "", "text", "the file that takes its place"},
+    {"masked", "", "flag", "that one is empty, and switches the policy off"},
 };
+constexpr Field diagnostic_fields[] = {
+    {"severity", "", "text", "error, warning or note"},
+    {"file", "", "text", "the file"},
+    {"line", "", "count", "its line"},
+    {"column", "", "count", "its column"},
+    {"length", "", "count", "the length of the place, bytes"},
+    {"message", "", "text", "the finding"},
+    {"hint", "", "text", "the remedy, or empty"},
+};
+constexpr Field check_fields[] = {
+    {"ok", "", "flag", "there are no errors"},
+    {"errors", "", "count", "errors"},
+    {"warnings", "", "count", "warnings"},
+    {"notes", "", "count", "notes"},
+    {"policies", "", "text[]", "policies that were read"},
+    {"overrides", "", "object[]", "files that others override", override_fields},
+    {"processes", "", "count{}?", "processes that each policy matches now; null if none were read"},
+    {"diagnostics", "", "object[]", "the findings", diagnostic_fields},
+};
+// clang-format on
 
-Counts counts_of(const Findings& findings) {
-    const auto of = [&](Severity severity) {
+void add_finding(const Diagnostic& finding, Document& into) {
+    constexpr std::array looks{Document::Look::name, Document::Look::mark, Document::Look::bad};
+    const auto whole = policy::to_string(finding);
+    const auto word = std::string(to_string(finding.severity)) + ":";
+    const auto at = whole.find(": " + word);
+    if (at == std::string::npos)
+        into.line(whole);
+    else
+        into.add(Document::Line{{{whole.substr(0, at + 2)},
+                                 {word, looks.at(static_cast<std::size_t>(finding.severity))},
+                                 {whole.substr(at + 2 + word.size())}}});
+    if (const auto source = policy::to_string(finding, true); source.size() > whole.size())
+        into.add(Document::Verbatim{source.substr(whole.size() + 1), true});
+}
+
+/// Overrides, each finding with its source line, the processes that match now, and the number of findings.
+Document check_document(const policy::ReadResult& result, const Findings& findings,
+                        const std::optional<Matches>& matches) {
+    const auto number_of = [&](Severity severity) {
         return static_cast<std::size_t>(std::ranges::count(findings, severity, &Diagnostic::severity));
     };
-    return {of(Severity::error), of(Severity::warning), of(Severity::note)};
-}
-
-/// Red, magenta and cyan, as compilers use them, around the word for the severity.
-std::string colored(std::string text, Severity severity) {
-    const auto word = std::string(to_string(severity)) + ":";
-    const char* code = severity == Severity::error     ? "\033[1;31m"
-                       : severity == Severity::warning ? "\033[1;35m"
-                                                       : "\033[1;36m";
-    const auto at = text.find(": " + word);
-    return at == std::string::npos ? text : text.replace(at + 2, word.size(), code + word + "\033[0m");
-}
-
-std::string several(std::size_t number, const std::string& what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-}
-
-std::size_t count_errors(const Findings& findings) { return counts_of(findings).errors; }
-
-/// The document that `check --json` prints.
-std::string check_json(const policy::ReadResult& result, const Findings& findings,
-                       const MatchCounts& matches) {
-    auto list = nlohmann::json::array();
-    for (const auto& d : findings)
-        list.push_back({{"severity", to_string(d.severity)},
-                        {"file", d.at.file},
-                        {"line", d.at.line},
-                        {"column", d.at.column},
-                        {"length", d.length},
-                        {"message", d.message},
-                        {"hint", d.hint}});
-    auto names = nlohmann::json::array();
-    for (const auto& policy : result.set.policies)
-        names.push_back(policy.name);
-    auto overrides = nlohmann::json::array();
-    for (const auto& o : result.set.overrides)
-        overrides.push_back({{"name", o.name}, {"path", o.path}, {"by", o.by}, {"masked", o.masked}});
-    nlohmann::json matched = nullptr;
-    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
-        matched[result.set.policies[at].name] = matches->processes[at];
-    const auto counts = counts_of(findings);
-    const nlohmann::json document{{"ok", counts.errors == 0},    {"errors", counts.errors},
-                                  {"warnings", counts.warnings}, {"notes", counts.notes},
-                                  {"policies", names},           {"overrides", overrides},
-                                  {"processes", matched},        {"diagnostics", list}};
-    return dump(document, 2) + "\n";
-}
-
-/// The same for a person: what overrides what, each finding with its source line, what is matched now, then
-/// how many findings there are.
-std::string check_text(const policy::ReadResult& result, const Findings& findings, const MatchCounts& matches,
-                       bool color) {
-    std::string text;
-    for (const auto& o : result.set.overrides)
-        text += printable(o.by) + ": " + (o.masked ? "masks " : "overrides ") + printable(o.path) + "\n";
-    for (const auto& d : findings) {
-        auto line = policy::to_string(d, true);
-        text += (color ? colored(std::move(line), d.severity) : line) + "\n";
+    const auto errors = number_of(Severity::error), warnings = number_of(Severity::warning),
+               notes = number_of(Severity::note);
+    Document document;
+    json names = json::array(), overrides = json::array(), matched, found = json::array();
+    for (const auto& each : result.set.overrides) {
+        overrides.push_back(record(override_fields, {each.name, each.path, each.by, each.masked}));
+        document.line(each.by + ": " + (each.masked ? "masks " : "overrides ") + each.path);
     }
-    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
-        if (const auto number = matches->processes[at]; number > 0)
-            text += result.set.policies[at].name + ": " + std::to_string(number) +
-                    (number == 1 ? " process matches now\n" : " processes match now\n");
-    const auto counts = counts_of(findings);
-    const auto policies = std::ranges::count_if(result.set.policies, [&](const policy::Policy& policy) {
-        return std::ranges::none_of(findings, [&](const Diagnostic& finding) {
-            return finding.severity == Severity::error && finding.at.file == policy.at.file;
+    for (const auto& each : findings) {
+        found.push_back(record(diagnostic_fields, {to_string(each.severity), each.at.file, each.at.line,
+                                                   each.at.column, each.length, each.message, each.hint}));
+        add_finding(each, document);
+    }
+    std::size_t good = 0;
+    for (std::size_t at = 0; at < result.set.policies.size(); ++at) {
+        const auto& one = result.set.policies[at];
+        names.push_back(one.name);
+        good += std::ranges::none_of(findings, [&](const Diagnostic& finding) {
+            return finding.severity == Severity::error && finding.at.file == one.at.file;
         });
-    });
-    return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
-           several(counts.notes, "note") + "; " + std::to_string(policies) +
-           (policies == 1 ? " policy" : " policies") + " without errors\n";
+        if (!matches) continue;
+        matched[one.name] = matches->processes[at];
+        if (const auto number = matches->processes[at]; number > 0)
+            document.line(one.name + ": " +
+                          affinityd::counted(number, "process matches now", "processes match now"));
+    }
+    document.line(fmt::format("{}, {}, {}; {} without errors", affinityd::counted(errors, "error"),
+                              affinityd::counted(warnings, "warning"), affinityd::counted(notes, "note"),
+                              affinityd::counted(good, "policy", "policies")));
+    document.value = record(check_fields, {errors == 0, errors, warnings, notes, std::move(names),
+                                           std::move(overrides), std::move(matched), std::move(found)});
+    document.code = errors > 0 ? exit_findings : exit_ok;
+    return document;
 }
 
 namespace fs = std::filesystem;
@@ -187,11 +187,6 @@ affinityd::planner::KnownNames read_known_names(const affinityd::host::Root& roo
     }
     return names;
 }
-
-using affinityd::Result;
-namespace policy = affinityd::policy;
-using affinityd::planner::Matches;
-using policy::Severity;
 
 struct CheckOptions {
     std::vector<std::string> paths;
@@ -308,11 +303,11 @@ Result<void> check_settings_files(std::vector<std::string> paths, bool usual, Fi
     return {};
 }
 
-int check(const CheckOptions& options, const Globals& globals) {
+Outcome run_check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
     const auto [policies, settings] = settings_apart(options.paths);
     if (auto read = check_settings_files(settings, options.paths.empty(), findings); !read)
-        return complain(read.error());
+        return failed(read.error());
     const auto read_policy_files = [&]() -> Result<std::vector<policy::Document>> {
         if (options.paths.empty()) return policy::read_folders(daemon_folders(globals));
         // Settings alone are no reason to look at the daemon's policies.
@@ -320,7 +315,7 @@ int check(const CheckOptions& options, const Globals& globals) {
         return policy_documents(policies, findings);
     };
     auto documents = read_policy_files();
-    if (!documents) return complain(documents.error());
+    if (!documents) return failed(documents.error());
     // Files of forms of labels are another language.
     std::erase_if(*documents, [&](const policy::Document& document) {
         const bool is_labels = affinityd::machine::has_labels(document.text);
@@ -334,30 +329,30 @@ int check(const CheckOptions& options, const Globals& globals) {
     std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
     if (!globals.is_recorded()) policy::resolve_programs(result.set);
     auto here = on_machine(result.set, globals.root);
-    if (!here) return complain(here.error());
+    if (!here) return failed(here.error());
     std::ranges::move(here->findings, std::back_inserter(findings));
     policy::add_source_lines(findings, *documents);
     policy::sort_by_place(findings);
     for (auto& d : findings)
         if (options.strict && d.severity == Severity::warning) d.severity = Severity::error;
     std::ranges::stable_sort(findings, std::ranges::greater{}, &policy::Diagnostic::severity);
-    if (globals.json)
-        fmt::print("{}", check_json(result, findings, here->matches));
-    else
-        fmt::print("{}", check_text(result, findings, here->matches, globals.color));
-    return count_errors(findings) > 0 ? exit_findings : exit_ok;
+    return check_document(result, findings, here->matches);
 }
 
 } // namespace
 
 void add_check(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "check", "what is wrong with policy files, here or on a recorded machine; needs no daemon");
     const auto options = std::make_shared<CheckOptions>();
+    auto* verb = add_verb(
+        app,
+        {.name = "check",
+         .summary = "what is wrong with policy files, here or on a recorded machine; needs no daemon",
+         .example = "affinityctl check nginx.yaml",
+         .answer = check_fields},
+        globals, status, [&globals, options] { return run_check(*options, globals); });
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
                      "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");
-    verb->callback([options, &globals, &status] { status = check(*options, globals); });
 }
 
 } // namespace affinityctl

@@ -2,16 +2,23 @@
 // affinityctl cpus EXPR: the CPUs of a CPU-set expression on this machine.
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/table.hpp"
+#include "base/cpu_set.hpp"
 #include "host/root.hpp"
+#include "machine/machine.hpp"
 #include "netdev/reader.hpp"
+#include "policy/cpu_expr.hpp"
 #include "policy/diagnostic.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
+#include <expected>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,16 +31,21 @@ using affinityd::policy::CpuExpr;
 using nlohmann::json;
 namespace policy = affinityd::policy;
 
-constexpr const char* cpus_help =
-    "The language is that of `cpus:` in policies: CPU numbers (0-3,8), all, node:N, socket:N, die:N, "
-    "cluster:N, llc:N, "
-    "core:N, kind:NAME, smt (not the first of their core), isolated, nohz_full, housekeeping, nic:NAME (near "
-    "that "
-    "interface), joined by | , - & ! and ( ). The numbers are those that `affinityctl topology` shows. A "
-    "bare `nic` "
-    "stands for the interfaces named by --nic; without it for all that have a device, if the same CPUs are "
-    "near to all. "
-    "In a shell, put the expression in quotes:  affinityctl cpus 'llc:2 & !smt - housekeeping'";
+// clang-format off
+constexpr Field cpus_answer[] = {
+    {"ok", "", "flag", "it is understood"},
+    {"expression", "", "text*", "the expression, in the usual form"},
+    {"cpus", "", "cpus*", "its CPUs"},
+    {"mask", "", "text*", "the same as the kernel's mask"},
+    {"count", "", "count*", "how many"},
+    {"offline", "", "cpus*", "those that are offline"},
+    {"message", "", "text*", "else: the fault"},
+    {"hint", "", "text*", "the remedy, or empty"},
+    {"column", "", "count?*", "its place in the expression"},
+    {"length", "", "count?*", "the length of that place"},
+};
+// clang-format on
+const json left_out(json::value_t::discarded);
 
 struct CpusOptions {
     std::string text;
@@ -41,45 +53,37 @@ struct CpusOptions {
     bool mask = false;
 };
 
-/// Prints a caret below the fault, and with --json also a document; the exit code is `code`.
-int report(Exit code, const CpuExprFault& error, const CpusOptions& options, const Globals& globals) {
+/// With a caret below the fault.
+Document fault_document(Exit code, const CpuExprFault& error, const CpusOptions& options) {
     const bool placed = error.length > 0;
     const auto column = static_cast<unsigned>(error.offset) + 1;
     policy::Diagnostic shown;
     shown.at.file = placed ? fmt::format("affinityctl: column {}", column) : "affinityctl";
     shown.at.column = column;
     shown.length = static_cast<unsigned>(error.length);
-    shown.message = printable(error.message);
-    shown.hint = printable(error.hint);
+    shown.message = error.message;
+    shown.hint = error.hint;
     if (placed) shown.source_line = options.text;
-    fmt::print(stderr, "{}\n", policy::to_string(shown, placed));
-    if (!globals.json) return code;
-    json document{{"ok", false},
-                  {"message", error.message},
-                  {"hint", error.hint},
-                  {"column", nullptr},
-                  {"length", nullptr}};
-    if (placed) document.update({{"column", column}, {"length", error.length}});
-    fmt::print("{}\n", dump(document));
-    return code;
+    Document document;
+    document.complaints.push_back(policy::to_string(shown, placed));
+    document.code = code;
+    document.value = record(cpus_answer, {false, left_out, left_out, left_out, left_out, left_out,
+                                          error.message, error.hint, placed ? json(column) : json(),
+                                          placed ? json(error.length) : json()});
+    return document;
 }
 
-void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology,
-           const CpusOptions& options, const Globals& globals) {
+Document cpus_document(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology,
+                       const CpusOptions& options) {
     const CpuSet offline = cpus - topology.online;
-    if (globals.json) {
-        const json document{{"ok", true},
-                            {"expression", policy::to_string(expr)},
-                            {"cpus", cpus.to_list()},
-                            {"mask", cpus.to_mask()},
-                            {"count", cpus.count()},
-                            {"offline", offline.to_list()}};
-        fmt::print("{}\n", dump(document));
-        return;
-    }
-    fmt::print("{}\n", options.mask ? cpus.to_mask() : cpus.to_list());
-    if (cpus.empty()) fmt::print(stderr, "affinityctl: no CPU is in this set\n");
-    if (!offline.empty()) fmt::print(stderr, "affinityctl: offline now: CPU {}\n", offline.to_list());
+    Document document;
+    document.line(options.mask ? cpus.to_mask() : cpus.to_list());
+    if (cpus.empty()) document.complaints.emplace_back("affinityctl: no CPU is in this set");
+    if (!offline.empty()) document.complaints.push_back("affinityctl: offline now: CPU " + offline.to_list());
+    document.value =
+        record(cpus_answer, {true, policy::to_string(expr), cpus.to_list(), cpus.to_mask(), cpus.count(),
+                             offline.to_list(), left_out, left_out, left_out, left_out});
+    return document;
 }
 
 /// The fault, with a hint if what is not understood is an interface's name.
@@ -97,37 +101,40 @@ CpuExprFault with_nic_hint(CpuExprFault fault, const std::string& text, const af
     return fault;
 }
 
-int cpus(const CpusOptions& options, const Globals& globals) {
+Outcome run_cpus(const CpusOptions& options, const Globals& globals) {
     const auto expr = policy::parse_cpu_expr(options.text);
-    const auto failed = [&](const affinityd::Error& error) {
-        return report(exit_failure, not_in_text(error.to_string()), options, globals);
+    const auto unread = [&](const affinityd::Error& error) {
+        return fault_document(exit_failure, {0, 0, error.to_string(), {}}, options);
     };
     const auto root = affinityd::host::Root::open(globals.root);
-    if (!root) return failed(root.error());
-    if (!expr) return report(exit_usage, with_nic_hint(expr.error(), options.text, *root), options, globals);
+    if (!root) return unread(root.error());
+    if (!expr) return fault_document(exit_usage, with_nic_hint(expr.error(), options.text, *root), options);
     auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return failed(topology.error());
+    if (!topology) return unread(topology.error());
     affinityd::machine::Machine machine{std::move(*topology), {}, {}};
     const auto found = evaluate_cpu_expr(*expr, options.nics, machine, *root);
-    if (!found) return report(exit_failure, found.error(), options, globals);
-    print(*expr, *found, machine.topology, options, globals);
-    return exit_ok;
+    if (!found) return fault_document(exit_failure, found.error(), options);
+    return cpus_document(*expr, *found, machine.topology, options);
 }
 
 } // namespace
 
 void add_cpus(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("cpus", "what a CPU-set expression stands for on this machine");
-    verb->footer(cpus_help);
     const auto options = std::make_shared<CpusOptions>();
-    verb->add_option("EXPR", options->text, "the expression")->required();
-    verb->add_option("--nic", options->nics,
-                     "what a bare `nic` means: an interface or a glob; may be given again")
-        ->type_name("NAME")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    auto* verb =
+        add_verb(app,
+                 {.name = "cpus",
+                  .summary = "what a CPU-set expression, as in cpus: of policies, stands for on this machine",
+                  .example = "affinityctl cpus 'llc:2 & !smt - housekeeping'",
+                  .answer = cpus_answer,
+                  .manual = "affinityd.policy(5) has the language, affinityctl(1) the verb"},
+                 globals, status, [&globals, options] { return run_cpus(*options, globals); });
+    verb->add_option("EXPR", options->text, "the expression; in a shell, in quotes")->required();
+    add_repeated(*verb, "--nic", options->nics,
+                 "what a bare `nic` means: an interface or a glob; may be given again; without: all "
+                 "that have a device, if the same CPUs are near to all",
+                 "NAME");
     verb->add_flag("--mask", options->mask, "print the kernel's mask form instead of a list");
-    verb->callback([options, &globals, &status] { status = cpus(*options, globals); });
 }
 
 } // namespace affinityctl

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl explain: why something is where it is, as the daemon has it or as it would be on a recorded
 // machine.
+#include "affinityctl/client/answers.hpp"
+#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/offline/subjects.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/documents.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/explanation.hpp"
-#include "affinityctl/views/json_text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
@@ -16,7 +18,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -30,6 +34,7 @@ namespace affinityctl {
 
 namespace {
 
+using affinityd::counted;
 using nlohmann::json;
 namespace planner = affinityd::planner;
 namespace policy = affinityd::policy;
@@ -163,7 +168,118 @@ affinityd::Result<json> explain_recorded(StillMachine& still, const std::string&
     return explain_process(still, *process);
 }
 
-using nlohmann::json;
+constexpr const char* indent = "  ";
+constexpr const char* released = "released by hand (affinityctl apply takes it up again)";
+
+/// How local its reads are, and where its packets come from.
+void add_local(const json& answer, Document& into) {
+    const auto local = member(answer, "local");
+    const auto sentence = local_sentence(local);
+    if (sentence.empty()) return;
+    into.line("packets: " + sentence, indent);
+    for (const auto& place : list(answer, "arrivals"))
+        into.line(fmt::format("{:3.0f} % arrive on CPU {}: {}",
+                              100.0 * static_cast<double>(count(place, "samples")) /
+                                  static_cast<double>(count(local, "samples")),
+                              text_of(place, "cpu"), joined(list(place, "sources"), "; ")),
+                  "    ");
+}
+
+/// Those of IPv4 and IPv6 on one port are told of in one line.
+void add_listeners(const json& answer, Document& into) {
+    std::map<std::array<std::string, 4>, std::size_t> alike; // by port, CPU, thread, protocol
+    for (const auto& listener : list(answer, "listeners"))
+        ++alike[{text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"),
+                 listener.value("protocol", "tcp")}];
+    for (const auto& [where, number] : alike) {
+        const auto& [port, cpu, thread, protocol] = where;
+        const bool is_udp = protocol == "udp";
+        into.line(fmt::format("{} of port {} for thread {}: {} that arrive on CPU {}",
+                              counted(number, is_udp ? "UDP socket" : "listener"), port, thread,
+                              is_udp ? "datagrams" : "connections", cpu),
+                  indent);
+    }
+    for (const auto& [key, name] :
+         {std::pair{"handed", "connections"}, std::pair{"handed_datagrams", "datagrams"}})
+        if (const auto handed = member(answer, key); handed.is_object())
+            into.line(fmt::format("{} in its network namespace so far: {} to the worker of their lane, {} to "
+                                  "another (full queues passed over: {}), {} as the kernel chose",
+                                  name, text_of(handed, "to_lane"), text_of(handed, "to_next"),
+                                  text_of(handed, "full"), text_of(handed, "to_kernel")),
+                      indent);
+}
+
+std::string rule_text(const json& rule) {
+    auto text = "policy " + text_of(rule, "policy");
+    if (rule.value("matched", false))
+        text += ": matches";
+    else if (text_of(rule, "found") == "not recorded")
+        text += ": not known, " + text_of(rule, "field") + " is not recorded";
+    else
+        text += fmt::format(": no, {} is \"{}\" and not {}", text_of(rule, "field"), text_of(rule, "found"),
+                            text_of(rule, "wanted"));
+    return rule.contains("at") ? text + " (" + text_of(rule, "at") + ")" : text;
+}
+
+void add_task(const json& answer, Document& into) {
+    const auto line = [&](std::string text) { into.line(std::move(text), indent); };
+    const auto told = [&](const char* key) {
+        if (answer.contains(key)) line(text_of(answer, key));
+    };
+    into.line(fmt::format("process {} ({})", text_of(answer, "pid"), text_of(answer, "comm")));
+    for (const auto& rule : list(answer, "considered"))
+        line(rule_text(rule));
+    told("kept_off");
+    if (!answer.contains("kept_off") && member(answer, "policy").is_null()) line("no policy wants it");
+    told("nics_note");
+    add_listeners(answer, into);
+    add_local(answer, into);
+    for (const auto& group : list(answer, "at_arrivals"))
+        line(counted(count(group, "tasks"), "task") + ": " + text_of(group, "why"));
+    for (const auto& group : list(answer, "not_steered"))
+        line(counted(count(group, "listeners"), "listener is", "listeners are") +
+             " not steered: " + text_of(group, "why"));
+    told("pinned");
+    if (answer.value("released", false)) line(released);
+    into.add(Document::Table{explained_thread_fields, list(answer, "threads")}).gap = true;
+}
+
+void add_queues(const json& answer, Document& into) {
+    const auto& rows = list(answer, "queues");
+    if (answer.contains("note"))
+        into.line(text_of(answer, "subject") + ": " + text_of(answer, "note"));
+    else if (rows.empty())
+        into.line("no policy places the interrupts of " + text_of(answer, "subject"));
+    else
+        into.add(Document::Table{
+            queue_fields, rows, {"NIC", "WHAT", "NOW", "WANTED", "BEFORE US", "POLICY", "WHY"}});
+}
+
+/// An explanation after another one begins with an empty line.
+void add_explanation(const json& answer, Document& into) {
+    const auto begin = into.blocks.size();
+    if (answer.contains("explanations")) {
+        const bool is_policy = answer.contains("of_policy");
+        const auto& parts = answer["explanations"];
+        into.line(is_policy ? fmt::format("policy {} ({})", text_of(answer, "subject"),
+                                          text_of(answer["of_policy"], "file"))
+                            : "unit " + text_of(answer, "subject"));
+        if (is_policy && answer["of_policy"].value("released", false))
+            into.line(released, indent);
+        else if (parts.empty())
+            into.line(is_policy ? "it holds nothing now" : "its processes have ended", indent);
+        for (const auto& part : parts)
+            add_explanation(part, into);
+    } else if (answer.contains("candidates")) {
+        into.line(fmt::format("{} have the name {}: affinityctl explain PID",
+                              counted(answer["candidates"].size(), "process", "processes"),
+                              text_of(answer, "subject")));
+        into.add(Document::Table{candidate_fields, answer["candidates"]});
+    } else {
+        answer.contains("pid") ? add_task(answer, into) : add_queues(answer, into);
+    }
+    if (begin > 0) into.blocks[begin].gap = true;
+}
 
 struct ExplainOptions {
     std::vector<std::string> subjects;
@@ -171,54 +287,81 @@ struct ExplainOptions {
     std::string latency; ///< a file; "": none
 };
 
-/// Where explanations come from.
+using Answer = std::expected<json, CallError>;
+using Found = std::expected<std::optional<json>, CallError>; ///< no value: there is no such thing
+
+/// The place where explanations come from.
 struct Source {
     /// Of a PID, a TID, an interface or an interrupt.
-    std::function<std::expected<json, CallError>(const std::string&)> explain;
+    std::function<Answer(const std::string&)> explain;
     /// Processes and queues under a policy: a status, or the plan of a recorded machine.
-    std::function<std::expected<json, CallError>()> state;
+    std::function<Answer()> state;
     std::string root;
 };
 
-/// The subjects that a policy stands for are its processes and its queues; no value: there is no such policy.
-std::expected<std::optional<json>, CallError> explain_policy(const Source& source, const std::string& name) {
+/// Those that have not ended meanwhile.
+json explain_each(const Source& source, const std::vector<int>& pids) {
+    json parts = json::array();
+    for (const int pid : pids)
+        if (auto part = source.explain(std::to_string(pid))) parts.push_back(std::move(*part));
+    return parts;
+}
+
+/// The subjects that a policy stands for are its processes and its queues.
+Found explain_policy(const Source& source, const std::string& name) {
     const auto state = source.state();
     if (!state) return std::unexpected(state.error());
-    const json* found = nullptr;
-    for (const auto& policy : state->at("policies"))
-        if (policy.value("name", "") == name) found = &policy;
-    if (found == nullptr) return std::nullopt;
-    json parts = json::array();
-    for (const auto& process : state->at("processes")) {
-        if (process.value("policy", "") != name) continue;
-        // One that has ended meanwhile is left out.
-        if (auto part = source.explain(std::to_string(process.value("pid", 0))))
-            parts.push_back(std::move(*part));
-    }
+    const auto& policies = list(*state, "policies");
+    const auto found =
+        std::ranges::find_if(policies, [&](const json& policy) { return text(policy, "name") == name; });
+    if (found == policies.end()) return std::nullopt;
+    std::vector<int> pids;
+    for (const auto& process : list(*state, "processes"))
+        if (text(process, "policy") == name) pids.push_back(process.value("pid", 0));
+    auto parts = explain_each(source, pids);
     json queues = json::array();
-    for (const auto& queue : state->at("queues"))
-        if (queue.value("policy", "") == name) queues.push_back(queue);
+    for (const auto& queue : list(*state, "queues"))
+        if (text(queue, "policy") == name) queues.push_back(queue);
     if (!queues.empty()) parts.push_back({{"subject", name}, {"queues", std::move(queues)}});
     return json{{"subject", name}, {"of_policy", *found}, {"explanations", std::move(parts)}};
 }
 
-std::expected<std::optional<json>, CallError> explain_unit(const Source& source, const std::string& name) {
+Found explain_unit(const Source& source, const std::string& name) {
     if (name.find('.') == std::string::npos) return std::nullopt;
     const auto root = affinityd::host::Root::open(source.root);
-    if (!root) return std::unexpected(CallError{exit_failure, root.error().to_string()});
+    if (!root) return failed(root.error());
     const auto pids = processes_of_unit(*root, name);
-    if (!pids) return std::unexpected(CallError{exit_failure, pids.error().to_string()});
+    if (!pids) return failed(pids.error());
     if (pids->empty()) return std::nullopt;
-    json parts = json::array();
-    for (const int pid : *pids)
-        if (auto part = source.explain(std::to_string(pid))) parts.push_back(std::move(*part));
-    return json{{"subject", name}, {"explanations", std::move(parts)}};
+    return json{{"subject", name}, {"explanations", explain_each(source, *pids)}};
 }
 
-std::expected<json, CallError> explain_one(const Source& source, const std::string& subject) {
+/// The only process of that name, or a list of them.
+Found explain_name(const Source& source, const std::string& name) {
+    const auto root = affinityd::host::Root::open(source.root);
+    if (!root) return failed(root.error());
+    const auto pids = processes_of_name(*root, name);
+    if (!pids) return failed(pids.error());
+    if (pids->empty()) return std::nullopt;
+    if (pids->size() == 1) {
+        auto only = source.explain(std::to_string(pids->front()));
+        return only ? Found(std::move(*only)) : std::nullopt;
+    }
+    const auto state = source.state();
+    if (!state) return std::unexpected(state.error());
+    std::map<int, std::string> policies;
+    for (const auto& process : list(*state, "processes"))
+        policies[process.value("pid", 0)] = text(process, "policy");
+    json candidates = json::array();
+    for (const int pid : *pids)
+        candidates.push_back(record(candidate_fields, {pid, name, or_null(policies[pid])}));
+    return json{{"subject", name}, {"candidates", std::move(candidates)}};
+}
+
+Answer explain_one(const Source& source, const std::string& subject) {
     auto answer = source.explain(subject);
     if (answer || answer.error().code != exit_failure) return answer;
-    for (const auto& way : {explain_policy, explain_unit}) {
+    for (const auto& way : {explain_policy, explain_unit, explain_name}) {
         auto found = way(source, subject);
         if (!found) return std::unexpected(found.error());
         if (*found) return std::move(**found);
@@ -227,80 +370,78 @@ std::expected<json, CallError> explain_one(const Source& source, const std::stri
 }
 
 /// One answer is printed as it is, several as a list.
-int explain_all(const Source& source, const ExplainOptions& options, const Globals& globals) {
-    int status = exit_ok;
+Outcome explain_all(const Source& source, const ExplainOptions& options) {
+    Document document;
     json answers = json::array();
-    std::string text;
     for (const auto& subject : options.subjects) {
         auto answer = explain_one(source, subject);
+        if (!answer && (answer.error().code != exit_failure || options.subjects.size() == 1))
+            return std::unexpected(answer.error());
         if (!answer) {
-            status = complain(answer.error());
-            if (status != exit_failure) return status; // the same for all that follow
+            document.code = answer.error().code;
+            document.complaints.push_back("affinityctl: " + answer.error().message);
             continue;
         }
-        text += (text.empty() ? "" : "\n") + explanation_text(*answer, globals.color);
+        add_explanation(*answer, document);
         answers.push_back(std::move(*answer));
     }
-    if (!globals.json)
-        fmt::print("{}", text);
-    else if (options.subjects.size() > 1)
-        fmt::print("{}\n", dump(answers));
-    else if (!answers.empty())
-        fmt::print("{}\n", dump(answers[0]));
-    return status;
+    document.value = options.subjects.size() > 1 ? std::move(answers) : std::move(answers[0]);
+    return document;
 }
 
-int explain_by_daemon(const ExplainOptions& options, const Globals& globals) {
+Outcome explain_by_files(const ExplainOptions& options, const Globals& globals) {
+    const auto policies = read_policy_set(options.policies, globals);
+    if (!policies) return std::unexpected(policies.error());
+    auto latencies = latencies_for(globals, options.latency);
+    if (!latencies) return failed(latencies.error());
+    const auto still = StillMachine::read(*policies, globals.root, std::move(*latencies));
+    if (!still) return failed(still.error());
+    const auto explain = [&](const std::string& subject) -> Answer {
+        auto answer = explain_recorded(**still, subject);
+        if (!answer) return failed(answer.error());
+        return std::move(*answer);
+    };
+    return explain_all({explain, [&]() -> Answer { return recorded_state(**still); }, globals.root}, options);
+}
+
+Outcome run_explain(const ExplainOptions& options, const Globals& globals) {
+    if (globals.is_recorded()) return explain_by_files(options, globals);
+    if (!options.policies.empty() || !options.latency.empty())
+        return failed(exit_usage,
+                      "--policies and --latency are for recorded machines (--root): the daemon explains with "
+                      "what it has itself");
     return explain_all(
         {[&](const std::string& subject) { return ask_daemon_object(globals, "Explain", {subject}); },
          [&] { return ask_daemon_object(globals, "GetStatus"); }, globals.root},
-        options, globals);
-}
-
-int explain_by_files(const ExplainOptions& options, const Globals& globals) {
-    const auto policies = read_policy_set(options.policies, globals);
-    if (!policies) return policies.error();
-    auto latencies = latencies_for(globals, options.latency);
-    if (!latencies) return complain(latencies.error());
-    const auto still = StillMachine::read(*policies, globals.root, std::move(*latencies));
-    if (!still) return complain(still.error());
-    const auto explain = [&](const std::string& subject) -> std::expected<json, CallError> {
-        auto answer = explain_recorded(**still, subject);
-        if (!answer) return std::unexpected(CallError{exit_failure, answer.error().to_string()});
-        return std::move(*answer);
-    };
-    return explain_all(
-        {explain, [&]() -> std::expected<json, CallError> { return recorded_state(**still); }, globals.root},
-        options, globals);
+        options);
 }
 
 } // namespace
 
+Document explanation(const json& answer) {
+    Document document;
+    add_explanation(answer, document);
+    document.value = answer;
+    return document;
+}
+
 void add_explain(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("explain", "why something is where it is; with --root, on a recorded machine");
     const auto options = std::make_shared<ExplainOptions>();
+    auto* verb = add_verb(app,
+                          {.name = "explain",
+                           .summary = "why something is where it is; with --root, on a recorded machine",
+                           .example = "affinityctl explain 4711 eth0",
+                           .answer = explain_answer},
+                          globals, status, [&globals, options] { return run_explain(*options, globals); });
     verb->add_option("SUBJECT", options->subjects,
-                     "PID, TID, interface, irq:NUMBER, label of an interrupt, policy or unit; several are "
-                     "explained in turn")
+                     "PID, TID, interface, irq:NUMBER, label of an interrupt, policy, unit or name of a "
+                     "process; several "
+                     "are explained in turn")
         ->required();
-    verb->add_option("--policies", options->policies,
-                     "with --root: policy file or folder instead of the usual folders; may be given again")
-        ->type_name("PATH")
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_repeated(*verb, "--policies", options->policies,
+                 "with --root: policy file or folder instead of the usual folders; may be given again",
+                 "PATH");
     add_latency_option(*verb, options->latency);
-    verb->callback([&globals, &status, options] {
-        if (globals.is_recorded())
-            status = explain_by_files(*options, globals);
-        else if (!options->policies.empty() || !options->latency.empty())
-            status = complain(CallError{exit_usage,
-                                        "--policies and --latency are for recorded machines (--root): the "
-                                        "daemon explains with what it has itself"});
-        else
-            status = explain_by_daemon(*options, globals);
-    });
 }
 
 } // namespace affinityctl

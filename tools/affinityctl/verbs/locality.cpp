@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl locality: who reads where the kernel takes packets in.
-#include "affinityctl/views/locality.hpp"
+#include "locality/locality.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
 #include "affinityctl/locality/listeners.hpp"
+#include "affinityctl/locality/report.hpp"
 #include "affinityctl/locality/watch.hpp"
-#include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
-#include "affinityctl/views/json_text.hpp"
 #include "inventory/process_files.hpp"
-#include "locality/locality.hpp"
 #include "machine/reader.hpp"
 #include "netdev/reader.hpp"
 
@@ -112,30 +110,21 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
     return report;
 }
 
-int show_report(const LocalityReport& report, const locality::Nearness& near, const LocalityOptions& options,
-                const Globals& globals) {
-    if (globals.json)
-        fmt::print("{}\n", dump(locality_json(report), 2));
-    else if (options.svg != "-")
-        fmt::print("{}", locality_text(report, near, Page::of_output(globals.color)));
-    if (!options.svg.empty()) return write_picture(options.svg, locality_svg(report, near));
-    return exit_ok;
-}
-
-int run_locality(const LocalityOptions& options, const Globals& globals) {
+Outcome run_locality(const LocalityOptions& options, const Globals& globals) {
+    if (const auto live = check_is_live(globals); !live) return std::unexpected(live.error());
     const auto time = check_watch_options(options, globals, "locality looks at the sockets of all processes");
-    if (!time) return complain(time.error());
+    if (!time) return std::unexpected(time.error());
     const auto root = Root::open();
-    if (!root) return complain(root.error());
+    if (!root) return failed(root.error());
     const auto status = status_if_any(globals);
     const auto subject = find_subject(options, status, *root);
-    if (!subject) return complain(subject.error());
+    if (!subject) return std::unexpected(subject.error());
     LocalityWatch watch(*root, *subject, [&] { return status_if_any(globals); });
     affinityd::Result<locality::ReadCounts> seen;
     {
         const Interruptible signals;
         ProgressLine progress("watching");
-        if (const auto begun = watch.begin(options.udp); !begun) return complain(begun.error());
+        if (const auto begun = watch.begin(options.udp); !begun) return failed(begun.error());
         keep_few_capabilities();
         watch.run(*time, [&](milliseconds left) {
             progress.go_on();
@@ -143,31 +132,34 @@ int run_locality(const LocalityOptions& options, const Globals& globals) {
         });
         seen = watch.take();
     }
-    if (!seen) return complain(seen.error());
+    if (!seen) return failed(seen.error());
     const auto machine = affinityd::machine::read_machine(*root);
-    if (!machine) return complain(machine.error());
+    if (!machine) return failed(machine.error());
     const locality::Nearness near(machine->topology);
-    return show_report(
-        report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp, status), near,
-        options, globals);
+    auto document = locality_document(
+        report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp, status), near);
+    document.picture = options.svg;
+    return document;
 }
 
 } // namespace
 
 void add_locality(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "locality",
-        "who reads on which CPU what the kernel took in on which; works without a daemon; needs root");
     const auto options = std::make_shared<LocalityOptions>();
+    auto* verb = add_verb(
+        app,
+        {.name = "locality",
+         .summary =
+             "who reads on which CPU what the kernel took in on which; works without a daemon; needs root",
+         .example = "affinityctl locality nginx --for 30s",
+         .answer = locality_answer},
+        globals, status, [&globals, options] { return run_locality(*options, globals); });
     verb->add_option("SUBJECT", options->subject,
                      "policy, PID, systemd unit or interface; without: all processes")
         ->check(not_empty()); // $(pidof nginx) of one that does not run is not all
     add_watch_options(*verb, *options, "the heat map");
     verb->add_flag("--udp", options->udp,
                    "count what is not TCP, too (Linux 6.3); costs a busy server some percent");
-    verb->callback([&globals, &status, options] {
-        if (!refuses_root(globals, status)) status = run_locality(*options, globals);
-    });
 }
 
 } // namespace affinityctl

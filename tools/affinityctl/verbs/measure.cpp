@@ -43,7 +43,8 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     add_no_block(*verb, *no_block);
     verb->callback([&globals, &status, verb, no_block] {
         if (verb->get_subcommands().empty())
-            status = tell(globals, {.method = "Measure", .doing = "measuring", .no_block = *no_block});
+            status = show(globals,
+                          tell(globals, {.method = "Measure", .doing = "measuring", .no_block = *no_block}));
     });
     auto* ttcp = verb->add_subcommand(
         "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -56,10 +56,31 @@ inline void add_example(CLI::App& verb, const std::string& example, const std::s
     verb.footer("Example: " + example + "\nManual: " + manual);
 }
 
-/// --interval as a duration; 0 seconds: not given.
-[[nodiscard]] inline std::optional<std::chrono::milliseconds> interval_of(double seconds) {
-    if (seconds <= 0) return std::nullopt;
-    return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+/// An option that may be given again; each takes one value.
+inline CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& into,
+                                 const std::string& help, const std::string& type) {
+    return verb.add_option(name, into, help)
+        ->type_name(type)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+/// An option that takes a time: "300ms", "2s", "1.5" (seconds). `shortest` to an hour.
+inline CLI::Option* add_time(CLI::App& verb, const std::string& name, std::chrono::milliseconds& into,
+                             std::chrono::milliseconds shortest, const std::string& help) {
+    const auto read = [&into, shortest](const std::string& text) {
+        auto time = affinityd::parse_duration(text);
+        char* end = nullptr;
+        const double seconds = std::strtod(text.c_str(), &end);
+        if (!time && !text.empty() && *end == '\0' && seconds > 0 && seconds <= 3600)
+            time = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
+        if (!time || *time < shortest || *time > std::chrono::hours(1))
+            return "expected a time from " + affinityd::to_text(shortest) + " to 1h, as 300ms or 2s";
+        into = *time;
+        return std::string();
+    };
+    return verb.add_option(name, help)->type_name("TIME")->check(CLI::Validator(read, ""));
 }
 
 } // namespace affinityctl

@@ -2,15 +2,14 @@
 // affinityctl plan: what the daemon would change now; with files, what these would change if they were
 // installed; with --root, what a daemon that starts on the recorded machine would change. With --cpus: what
 // sits on each CPU then.
-#include "affinityctl/daemon/occupancy.hpp"
+#include "affinityctl/client/answers.hpp"
+#include "affinityctl/client/occupancy.hpp"
+#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/seats_table.hpp"
-#include "affinityctl/views/table.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
@@ -30,8 +29,10 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityctl {
 
@@ -42,15 +43,15 @@ namespace planner = affinityd::planner;
 using affinityd::policy::PolicySet;
 
 /// All that would change, and where everything under policy would be then.
-struct Outcome {
+struct RecordedPlan {
     json actions = json::array();
     json processes = json::array(); ///< as in a status, with policy and threads only
     json queues = json::array();
     std::map<std::string, std::size_t> unread; ///< settings that are not recorded, by policy
 };
 
-Outcome outcome_of(StillMachine& still) {
-    Outcome outcome;
+RecordedPlan outcome_of(StillMachine& still) {
+    RecordedPlan outcome;
     const auto add = [&](const planner::Action& action) {
         outcome.actions.push_back(affinityd::status::to_json(action));
     };
@@ -94,7 +95,7 @@ std::map<std::pair<std::string, std::string>, std::size_t> undecided(const Still
 }
 
 /// Notes on all that is not known from files alone.
-json notes_of(const StillMachine& still, const Outcome& outcome) {
+json notes_of(const StillMachine& still, const RecordedPlan& outcome) {
     json notes = json::array();
     const auto add = [&](const std::string& policy, const std::string& message) {
         json note{{"policy", policy}, {"message", message}};
@@ -159,42 +160,25 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
         {"balance", crowdings.empty() ? json(nullptr) : affinityd::status::to_json(crowdings.front())}};
 }
 
-using nlohmann::json;
-
-std::string subject_text(const json& action) {
-    const auto kind = text_of(action, "kind");
-    if (kind == "task") return "task " + text_of(action, "tid") + " (" + text_of(action, "comm") + ")";
-    if (kind == "irq") return "IRQ " + text_of(action, "irq") + " (" + text_of(action, "label") + ")";
-    return text_of(action, "nic") + " " + text_of(action, "queue");
-}
-
-/// How well tasks are placed, and what cannot be carried out: a line each.
-std::string plan_remarks(const json& plan) {
-    std::string text;
-    if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
-    for (const auto& note : plan.value("notes", json::array()))
-        text +=
-            fmt::format("note: {}{}\n",
-                        note.value("policy", "").empty() ? "" : "policy " + text_of(note, "policy") + ": ",
-                        text_of(note, "message"));
-    for (const auto& problem : plan.value("problems", json::array()))
-        text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
-                            printable(text_of(problem, "subject")), text_of(problem, "message"));
-    return text;
-}
-
-/// The daemon's GetPlan, or the plan for a recorded machine, for a person.
-std::string plan_text(const json& plan, bool color) {
-    Table table({"WHAT", "FROM", "TO", "WHY"});
-    for (const auto& action : plan.value("actions", json::array()))
-        table.add({subject_text(action), text_of(action, "from"), text_of(action, "to"),
-                   text_of(action, "reason")});
-    const bool is_all_known =
-        plan.value("notes", json::array()).empty() && plan.value("problems", json::array()).empty();
-    const auto text = !table.empty() ? table.to_string(color)
-                      : is_all_known ? "nothing to do: everything is where it should be\n"
-                                     : std::string("nothing would change, as far as this is known\n");
-    return text + plan_remarks(plan);
+/// Crowded cores, and all that cannot be carried out. The same note on several policies is one.
+void add_remarks(const json& plan, Document& into) {
+    if (const auto balance = balance_line(plan); !balance.empty()) into.line(balance);
+    std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+    for (const auto& note : list(plan, "notes")) {
+        const auto message = text(note, "message");
+        auto found = std::ranges::find(notes, message, [](const auto& known) { return known.first; });
+        if (found == notes.end()) found = notes.insert(found, {message, {}});
+        if (const auto policy = text(note, "policy"); !policy.empty()) found->second.push_back(policy);
+    }
+    for (const auto& [message, names] : notes)
+        into.line(fmt::format("note: {}{}{}{}",
+                              names.empty()       ? ""
+                              : names.size() == 1 ? "policy "
+                                                  : "policies ",
+                              fmt::join(names, ", "), names.empty() ? "" : ": ", message));
+    for (const auto& problem : list(plan, "problems"))
+        into.line(fmt::format("problem: policy {}: {}: {}", text_of(problem, "policy"),
+                              text_of(problem, "subject"), text_of(problem, "message")));
 }
 
 struct PlanOptions {
@@ -204,99 +188,104 @@ struct PlanOptions {
 };
 
 /// `plan`: a status, or the plan for a recorded machine.
-int show_cpus(const Globals& globals, const nlohmann::json& plan) {
+Outcome seats_document(const Globals& globals, const json& plan) {
     const auto root = affinityd::host::Root::open(globals.root);
-    if (!root) return complain(root.error());
+    if (!root) return failed(root.error());
     const auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return complain(topology.error());
-    const auto occupancy = occupancy_of_status(plan, Masks::wanted);
-    const auto problems = plan.value("problems", nlohmann::json::array());
-    if (globals.json)
-        fmt::print("{}\n", dump({{"cpus", seats_json(occupancy, *topology)},
-                                 {"balance", plan.value("balance", nlohmann::json())},
-                                 {"problems", problems}},
-                                2));
-    else
-        fmt::print("{}{}", seats_text(occupancy, *topology, globals.color), plan_remarks(plan));
-    return problems.empty() ? exit_ok : exit_findings;
+    if (!topology) return failed(topology.error());
+    Document document;
+    document.value = {{"cpus", seats_json(occupancy_of_status(plan, Masks::wanted), *topology)},
+                      {"balance", member(plan, "balance")},
+                      {"problems", list(plan, "problems")}};
+    document.add(Document::Table{seat_fields, document.value["cpus"]});
+    add_remarks(plan, document);
+    document.code = list(plan, "problems").empty() ? exit_ok : exit_findings;
+    return document;
 }
 
-int show_plan(const Globals& globals, const PlanOptions& options, const nlohmann::json& plan) {
-    if (options.cpus) return show_cpus(globals, plan);
-    if (globals.json)
-        fmt::print("{}\n", dump(plan, 2));
+Outcome plan_document(const Globals& globals, const PlanOptions& options, json plan) {
+    if (options.cpus) return seats_document(globals, plan);
+    Document document;
+    const bool is_all_known = list(plan, "notes").empty() && list(plan, "problems").empty();
+    if (!list(plan, "actions").empty())
+        document.add(Document::Table{action_fields, plan["actions"]});
     else
-        fmt::print("{}", plan_text(plan, globals.color));
-    return plan.at("problems").empty() ? exit_ok : exit_findings;
+        document.line(is_all_known ? "nothing to do: everything is where it should be"
+                                   : "nothing would change, as far as this is known");
+    add_remarks(plan, document);
+    document.code = list(plan, "problems").empty() ? exit_ok : exit_findings;
+    document.value = std::move(plan);
+    return document;
 }
 
-/// With --cpus, a plan says only what changes: what stays is in the status.
-int plan_by_daemon(const Globals& globals, const PlanOptions& options) {
+/// With --cpus, a plan has only changes: the rest is in the status.
+Outcome plan_by_daemon(const Globals& globals, const PlanOptions& options) {
     auto plan = ask_daemon_object(globals, "GetPlan");
-    if (!plan) return complain(plan.error());
-    if (!options.cpus) return show_plan(globals, options, *plan);
+    if (!plan) return std::unexpected(plan.error());
+    if (!options.cpus) return plan_document(globals, options, std::move(*plan));
     auto status = ask_daemon_object(globals, "GetStatus");
-    if (!status) return complain(status.error());
+    if (!status) return std::unexpected(status.error());
     (*status)["problems"] = std::move((*plan)["problems"]);
-    return show_cpus(globals, *status);
+    return seats_document(globals, *status);
 }
 
-int plan_recorded(const Globals& globals, const PlanOptions& options) {
+Outcome plan_recorded(const Globals& globals, const PlanOptions& options) {
     const auto policies = read_policy_set(options.paths, globals);
-    if (!policies) return policies.error();
+    if (!policies) return std::unexpected(policies.error());
     auto latencies = latencies_for(globals, options.latency);
-    if (!latencies) return complain(latencies.error());
-    const auto plan = plan_recording(*policies, globals.root, std::move(*latencies));
-    return plan ? show_plan(globals, options, *plan) : complain(plan.error());
+    if (!latencies) return failed(latencies.error());
+    auto plan = plan_recording(*policies, globals.root, std::move(*latencies));
+    if (!plan) return failed(plan.error());
+    return plan_document(globals, options, std::move(*plan));
 }
 
-/// What files would change on this machine if they were installed now.
-int plan_files(const Globals& globals, const PlanOptions& options) {
+/// Changes on this machine if the files were installed now.
+Outcome plan_files(const Globals& globals, const PlanOptions& options) {
     const auto preview = preview_policy_set(options.paths, globals);
-    if (!preview) return preview.error();
+    if (!preview) return std::unexpected(preview.error());
     auto latencies = latencies_for(globals, options.latency);
-    if (!latencies) return complain(latencies.error());
+    if (!latencies) return failed(latencies.error());
     auto plan = plan_recording(preview->set, globals.root, std::move(*latencies));
-    if (!plan) return complain(plan.error());
-    const auto is_anothers = [&](const nlohmann::json& entry) {
-        const auto policy = entry.value("policy", ""); // "": a task that a policy keeps off its CPUs
+    if (!plan) return failed(plan.error());
+    const auto is_anothers = [&](const json& entry) {
+        const auto policy = text(entry, "policy"); // "": a task that a policy keeps off its CPUs
         return !policy.empty() && std::ranges::find(preview->names, policy) == preview->names.end();
     };
-    for (const char* key :
-         {"actions", "problems", "notes"}) { // what is installed already is not of interest here
-        auto kept = nlohmann::json::array();
+    for (const char* key : {"actions", "problems", "notes"}) { // without those of installed policies
+        auto kept = json::array();
         for (auto& entry : plan->at(key))
             if (!is_anothers(entry)) kept.push_back(std::move(entry));
         plan->at(key) = std::move(kept);
     }
-    return show_plan(globals, options, *plan);
+    return plan_document(globals, options, std::move(*plan));
+}
+
+Outcome run_plan(const PlanOptions& options, const Globals& globals) {
+    if (globals.is_recorded()) return plan_recorded(globals, options);
+    if (!options.paths.empty()) return plan_files(globals, options);
+    if (options.latency.empty()) return plan_by_daemon(globals, options);
+    return failed(exit_usage,
+                  "--latency is for plans that no daemon makes: with --root, or with policy files");
 }
 
 } // namespace
 
 void add_plan(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "plan",
-        "what a full pass would change now; with files, what they would; with --root, on a recorded machine");
     const auto options = std::make_shared<PlanOptions>();
+    auto* verb = add_verb(
+        app,
+        {.name = "plan",
+         .summary = "what a full pass would change now; with files, what they would; with --root, on a "
+                    "recorded machine",
+         .example = "affinityctl plan nginx.yaml",
+         .answer = plan_answer},
+        globals, status, [&globals, options] { return run_plan(*options, globals); });
     verb->add_option(
         "PATH", options->paths,
-        "policy files, or folders of them: what they would change if they were installed now; with "
-        "--root alone, instead of the daemon's folders");
+        "policy files, or folders of them: what they would change if they were installed now; with --root "
+        "alone, instead of the daemon's folders");
     verb->add_flag("--cpus", options->cpus, "each CPU, with all that is to sit on it");
     add_latency_option(*verb, options->latency);
-    verb->callback([options, &globals, &status] {
-        if (globals.is_recorded())
-            status = plan_recorded(globals, *options);
-        else if (!options->paths.empty())
-            status = plan_files(globals, *options);
-        else if (!options->latency.empty())
-            status =
-                complain(CallError{exit_usage, "--latency is for plans that no daemon makes: with --root, "
-                                               "or with policy files"});
-        else
-            status = plan_by_daemon(globals, *options);
-    });
 }
 
 } // namespace affinityctl

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl policies: where each policy comes from, what it overrides and what it holds now; or one policy
 // in full.
+#include "affinityctl/client/answers.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/policy_table.hpp"
-#include "affinityctl/views/table.hpp"
+#include "base/text.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -28,59 +33,201 @@ struct PoliciesOptions {
     std::string name;
 };
 
-int show_one(const policy::ReadResult& read, const PoliciesOptions& options, const Globals& globals) {
+/// A policy file with errors.
+struct FaultyFile {
+    std::string name; ///< the policy's
+    std::string path;
+    std::size_t errors = 0;
+};
+
+/// In the order of their first errors.
+std::vector<FaultyFile> faulty_files(const policy::ReadResult& read) {
+    std::vector<FaultyFile> files;
+    for (const auto& found : read.diagnostics) {
+        if (found.severity != policy::Severity::error) continue;
+        const auto& path = found.at.file;
+        const auto known = std::ranges::find(files, path, &FaultyFile::path);
+        if (known != files.end()) {
+            ++known->errors;
+            continue;
+        }
+        auto name = path.substr(path.rfind('/') + 1);
+        files.push_back({name.substr(0, name.rfind('.')), path, 1});
+    }
+    return files;
+}
+
+/// The daemon's report on a policy; null: it has none of that name.
+json held_by(const json& status, const std::string& name) {
+    if (!status.is_object()) return nullptr;
+    for (const auto& one : status.value("policies", json::array()))
+        if (one.value("name", "") == name) return one;
+    return nullptr;
+}
+
+// clang-format off
+constexpr Field listed_fields[] = {
+    {"name", "POLICY", "text", "its name"},
+    {"file", "FILE", "text", "its file"},
+    {"description", "", "text", "its description"},
+    {"priority", "PRIORITY", "number", "its priority"},
+    {"specificity", "", "number", "how narrow its match is"},
+    {"affinity", "AFFINITY", "text", "none, irq, process or full"},
+    {"overrides", "", "text[]", "files of the same name that it overrides"},
+    {"loaded", "", "flag", "the daemon has it"},
+    {"released", "", "flag", "it was released by hand"},
+    {"processes", "PROCESSES", "count?", "its processes, null without a daemon"},
+    {"threads", "THREADS", "count?", "their threads"},
+    {"queues", "QUEUES", "count?", "interrupts and steering of its queues"},
+};
+constexpr Field masked_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"file", "", "text", "the masked file"},
+    {"by", "", "text", "the empty file or link that masks it"},
+};
+constexpr Field faulty_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"file", "", "text", "its file"},
+    {"errors", "", "count", "errors in it"},
+    {"loaded", "", "flag", "an earlier version is in force"},
+};
+constexpr Field policies_answer[] = {
+    {"policies", "", "object[]", "policies that were read", listed_fields},
+    {"masked", "", "object[]", "policies that are switched off", masked_fields},
+    {"faulty", "", "object[]", "files with errors", faulty_fields},
+    {"daemon", "", "flag", "a daemon answers"},
+};
+constexpr Field shown_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"file", "", "text", "its file"},
+    {"yaml", "", "text", "every key with the value that holds"},
+};
+// clang-format on
+
+Outcome one_policy(const policy::ReadResult& read, const std::string& name) {
     const auto& policies = read.set.policies;
-    const auto found = std::ranges::find(policies, options.name, &policy::Policy::name);
+    const auto found = std::ranges::find(policies, name, &policy::Policy::name);
     if (found == policies.end()) {
-        for (const auto& faulty : faulty_files(read))
-            if (faulty.name == options.name)
-                return complain({exit_findings, "policy " + printable(options.name) +
-                                                    " has errors; what is in force in its place, if "
-                                                    "anything, affinityctl status says"});
+        const auto faulty = faulty_files(read);
+        if (std::ranges::find(faulty, name, &FaultyFile::name) != faulty.end())
+            return failed(
+                exit_findings,
+                "policy " + name +
+                    " has errors; affinityctl status says what is in force in its place, if anything");
         std::vector<std::string_view> names;
         for (const auto& each : policies)
             names.push_back(each.name);
-        const auto hint = policy::did_you_mean(options.name, names);
-        return complain(
-            {exit_failure, "there is no policy " + options.name + (hint.empty() ? "" : " (" + hint + ")")});
+        const auto hint = policy::did_you_mean(name, names);
+        return failed(exit_failure, "there is no policy " + name + (hint.empty() ? "" : " (" + hint + ")"));
     }
     const auto text = policy::to_yaml(*found);
-    if (globals.json)
-        fmt::print("{}\n", json{{"name", found->name}, {"file", found->at.file}, {"yaml", text}}.dump());
-    else
-        fmt::print("# {}, every key with the value that holds\n{}", printable(found->at.file), text);
-    return exit_ok;
+    Document document;
+    document.value = record(shown_fields, {found->name, found->at.file, text});
+    document.line("# " + found->at.file + ", every key with the value that holds");
+    document.verbatim(text);
+    return document;
 }
 
-int policies(const PoliciesOptions& options, const Globals& globals) {
+/// The policies that were read, and the daemon's `status` (or null) on them.
+json policies_json(const policy::ReadResult& read, const json& status) {
+    const auto& set = read.set;
+    auto counts = queues_by_policy(status);
+    auto listed = json::array(), masked = json::array(), faulty = json::array();
+    for (const auto& one : set.policies) {
+        auto overrides = json::array();
+        for (const auto& other : set.overrides)
+            if (other.name == one.name) overrides.push_back(other.path);
+        const auto held = held_by(status, one.name);
+        const bool is_held = held.is_object();
+        listed.push_back(
+            record(listed_fields, {one.name, one.at.file, one.description, one.priority,
+                                   policy::specificity(one.match), to_string(one.model), std::move(overrides),
+                                   is_held, is_held && held.value("released", false),
+                                   is_held ? held.value("processes", json(0)) : json(),
+                                   is_held ? held.value("threads", json(0)) : json(),
+                                   is_held ? json(counts[one.name].wanted) : json()}));
+    }
+    for (const auto& other : set.overrides)
+        if (other.masked) masked.push_back(record(masked_fields, {other.name, other.path, other.by}));
+    for (const auto& file : faulty_files(read))
+        faulty.push_back(record(faulty_fields,
+                                {file.name, file.path, file.errors, held_by(status, file.name).is_object()}));
+    return record(policies_answer,
+                  {std::move(listed), std::move(masked), std::move(faulty), status.is_object()});
+}
+
+Document policies_document(json value) {
+    Document document;
+    Document::Table table{listed_fields,
+                          json::array(),
+                          {"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"}};
+    for (json one : value["policies"]) {
+        if (one["released"].get<bool>()) one["affinity"] = text_of(one, "affinity") + ", released";
+        const auto overrides = one["overrides"];
+        table.rows.push_back(std::move(one));
+        for (const auto& path : overrides)
+            table.rows.push_back({{"name", ""}, {"file", "  overrides " + path.get<std::string>()}});
+    }
+    for (const auto& one : value["masked"])
+        table.rows.push_back({{"name", one["name"]},
+                              {"affinity", "masked"},
+                              {"file", text_of(one, "by") + " masks " + text_of(one, "file")}});
+    for (const auto& one : value["faulty"])
+        table.rows.push_back(
+            {{"name", one["name"]},
+             {"affinity", "FAULTY"},
+             {"file", text_of(one, "file") + ": " +
+                          affinityd::counted(one["errors"].get<std::size_t>(), "error") +
+                          (one["loaded"].get<bool>() ? "; an earlier version is in force" : "")}});
+    if (table.rows.empty())
+        document.line(no_policies);
+    else
+        document.add(std::move(table));
+    if (!value["daemon"].get<bool>())
+        document.line("No daemon answers: what the policies hold is not known.");
+    for (const auto& one : value["policies"])
+        if (value["daemon"].get<bool>() && !one["loaded"].get<bool>())
+            document.line(text_of(one, "name") +
+                          " is not loaded: `affinityctl reload` does it, or says why not.");
+    document.value = std::move(value);
+    return document;
+}
+
+Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
     warn_of_missing(options.folders);
     const auto documents =
         policy::read_folders(options.folders.empty() ? daemon_folders(globals) : options.folders);
-    if (!documents) return complain(documents.error());
+    if (!documents) return failed(documents.error());
     const auto read = policy::read_policies(*documents);
     for (const auto& diagnostic : read.diagnostics)
         fmt::print(stderr, "{}\n", policy::to_string(diagnostic, true));
-    if (!options.name.empty()) return show_one(read, options, globals);
-    const auto document = policies_json(read, status_if_any(globals));
-    if (globals.json)
-        fmt::print("{}\n", dump(document, 2));
-    else
-        fmt::print("{}", policies_text(document, globals.color));
-    return read.ok() ? exit_ok : exit_findings;
+    if (!options.name.empty()) return one_policy(read, options.name);
+    auto document = policies_document(policies_json(read, status_if_any(globals)));
+    document.code = read.ok() ? exit_ok : exit_findings;
+    return document;
 }
 
 } // namespace
 
 void add_policies(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("policies", "where each policy comes from, what it overrides, what it holds now");
     const auto options = std::make_shared<PoliciesOptions>();
-    verb->add_option("--policies", options->folders,
-                     "folder instead of the daemon's; may be given again, the last wins");
+    const auto run = [&globals, options] { return run_policies(*options, globals); };
+    auto* verb = add_verb(app,
+                          {.name = "policies",
+                           .summary = "where each policy comes from, what it overrides, what it holds now",
+                           .example = "affinityctl policies show nginx",
+                           .answer = policies_answer},
+                          globals, status, run);
+    add_repeated(*verb, "--policies", options->folders,
+                 "folder instead of the daemon's; may be given again, the last wins", "DIR");
     verb->require_subcommand(0, 1);
-    auto* show = verb->add_subcommand("show", "one policy with every key and the value that holds");
+    auto* show = add_verb(*verb,
+                          {.name = "show",
+                           .summary = "one policy with every key and the value that holds",
+                           .example = "affinityctl policies show nginx",
+                           .answer = shown_fields},
+                          globals, status, run);
     show->add_option("NAME", options->name, "the policy's name: its file's without .yaml")->required();
-    verb->callback([options, &globals, &status] { status = policies(*options, globals); });
 }
 
 } // namespace affinityctl

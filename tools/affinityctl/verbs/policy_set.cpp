@@ -3,7 +3,7 @@
 
 #include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/views/table.hpp"
+#include "base/escape.hpp"
 #include "policy/reader.hpp"
 
 #include <algorithm>
@@ -39,31 +39,30 @@ void warn_of_missing(const std::vector<std::string>& folders) {
     for (const auto& folder : folders) {
         std::error_code code;
         if (!std::filesystem::exists(folder, code))
-            fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", printable(folder));
+            fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", affinityd::escaped(folder));
     }
 }
 
-std::expected<policy::PolicySet, int> read_policy_set(const std::vector<std::string>& paths,
-                                                      const Globals& globals) {
+std::expected<policy::PolicySet, CallError> read_policy_set(const std::vector<std::string>& paths,
+                                                            const Globals& globals) {
     std::vector<policy::Diagnostic> findings;
     const auto documents =
         paths.empty() ? policy::read_folders(daemon_folders(globals)) : policy_documents(paths, findings);
-    if (!documents) return std::unexpected(complain(documents.error()));
+    if (!documents) return failed(documents.error());
     auto read = policy::read_policies(*documents);
     print(findings);
     print(read.diagnostics);
-    if (!findings.empty() || !read.ok())
-        return std::unexpected(complain({exit_findings, "the policies have errors"}));
+    if (!findings.empty() || !read.ok()) return failed(exit_findings, "the policies have errors");
     return std::move(read.set);
 }
 
-std::expected<Preview, int> preview_policy_set(const std::vector<std::string>& paths,
-                                               const Globals& globals) {
+std::expected<Preview, CallError> preview_policy_set(const std::vector<std::string>& paths,
+                                                     const Globals& globals) {
     std::vector<policy::Diagnostic> findings;
     auto documents = policy::read_folders(daemon_folders(globals));
-    if (!documents) return std::unexpected(complain(documents.error()));
+    if (!documents) return failed(documents.error());
     auto named = policy_documents(paths, findings);
-    if (!named) return std::unexpected(complain(named.error()));
+    if (!named) return failed(named.error());
     const auto is_named = [&](const std::string& path) {
         return std::ranges::find(*named, path, &policy::Document::path) != named->end();
     };
@@ -75,8 +74,7 @@ std::expected<Preview, int> preview_policy_set(const std::vector<std::string>& p
     const bool is_faulty = std::ranges::any_of(read.diagnostics, [&](const auto& finding) {
         return finding.severity == policy::Severity::error && is_named(finding.at.file);
     });
-    if (is_faulty || !findings.empty())
-        return std::unexpected(complain({exit_findings, "the policies have errors"}));
+    if (is_faulty || !findings.empty()) return failed(exit_findings, "the policies have errors");
     Preview preview{std::move(read.set), {}};
     for (const auto& policy : preview.set.policies)
         if (is_named(policy.at.file)) preview.names.push_back(policy.name);

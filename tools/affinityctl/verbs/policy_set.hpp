@@ -18,8 +18,8 @@ namespace affinityctl {
 void warn_of_missing(const std::vector<std::string>& folders);
 
 /// The policies of the files and folders that a command line names, or of daemon_folders() if it names none.
-/// Findings are on standard error; the exit code if some are errors.
-[[nodiscard]] std::expected<affinityd::policy::PolicySet, int>
+/// Findings are on standard error, those that are errors make it a failure.
+[[nodiscard]] std::expected<affinityd::policy::PolicySet, CallError>
 read_policy_set(const std::vector<std::string>& paths, const Globals& globals);
 
 /// What would be in force if the files and folders `paths` were installed beside what daemon_folders() have
@@ -29,9 +29,8 @@ struct Preview {
     std::vector<std::string> names; ///< of the policies that `paths` give
 };
 
-/// Faults of installed files are warned of, and the file is left out; with one in `paths` there is only an
-/// exit code.
-[[nodiscard]] std::expected<Preview, int> preview_policy_set(const std::vector<std::string>& paths,
-                                                             const Globals& globals);
+/// Faults of installed files are warned of, and the file is left out; one in `paths` is a failure.
+[[nodiscard]] std::expected<Preview, CallError> preview_policy_set(const std::vector<std::string>& paths,
+                                                                   const Globals& globals);
 
 } // namespace affinityctl

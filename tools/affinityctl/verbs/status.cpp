@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// affinityctl status: whether all is as the policies want it, or a problem list with the commands that help.
+#include "affinityctl/client/answers.hpp"
+#include "affinityctl/client/findings.hpp"
 #include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/subjects.hpp"
-#include "affinityctl/present/output.hpp"
-#include "affinityctl/present/page.hpp"
-#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/policy_table.hpp"
-#include "affinityctl/views/queues.hpp"
-#include "affinityctl/views/status/findings.hpp"
-#include "affinityctl/views/table.hpp"
-#include "base/escape.hpp"
+#include "base/text.hpp"
 #include "host/root.hpp"
 #include "measure/statistics.hpp"
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -37,37 +29,95 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
 namespace affinityctl {
 
 namespace {
 
-/// Parts of a status that are wanted.
-struct StatusView {
-    bool details = false;      ///< threads, queues and costs one by one
-    bool out_of_place = false; ///< of threads and queues only those that should be elsewhere
-    WallTime now = std::chrono::system_clock::now();
-    Page page{};
+using affinityd::counted;
+using nlohmann::json;
+using std::chrono::system_clock;
+
+struct StatusOptions {
+    std::string subject;
+    bool failed = false; ///< of threads and queues only those that should be elsewhere
+    bool quiet = false;
+    bool no_pager = false;
+    [[nodiscard]] bool details() const { return !subject.empty(); } ///< threads, queues and costs one by one
 };
 
-using nlohmann::json;
+constexpr std::size_t most_findings = 8; // the screen is for the rest, too
 
-// Tables of the daemon's GetStatus, each after an empty line; "" where there is nothing to list.
-
-using nlohmann::json;
-
-std::string figure(const json& value) {
-    return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : "-";
+std::string age(const json& time) {
+    const auto then = time_in(time);
+    return then ? age_of(*then, system_clock::now()) : "?";
 }
 
-std::string rows_of(const Table& table, const Page& page) {
-    return table.empty() ? "" : "\n" + table.to_string(page);
+std::string ago(const json& time) { return time_in(time) ? age(time) + " ago" : "not yet"; }
+
+std::string next_pass(const json& status) {
+    if (status.value("reconciling", false)) return ", one is under way";
+    const auto last = time_in(member(status, "last_pass_at"));
+    const std::chrono::seconds pause(count(status, "reconcile_seconds"));
+    if (!last || pause.count() == 0) return {};
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*last + pause - system_clock::now());
+    return fmt::format(", the next in {} s", std::max<long long>(1, left.count()));
 }
 
-std::string part(std::uint64_t held, std::uint64_t wanted) {
-    return wanted == 0 ? "-" : fmt::format("{}/{}", held, wanted);
+/// "": not known, or it has just begun.
+std::string for_how_long(const json& since) {
+    const auto then = time_in(since);
+    return !then || system_clock::now() - *then < std::chrono::minutes(1) ? "" : " (for " + age(since) + ")";
+}
+
+/// The headline, without what is the same for all.
+std::string verdict_of(const json& status) {
+    const auto subject = text(status, "subject");
+    const auto name = subject.empty() ? "affinityd " + text_of(status, "version") + " is running" : subject;
+    const std::string link = subject.empty() ? " and" : "";
+    const auto health = text(status, "health");
+    if (health == "attention") return name + link + " NEEDS ATTENTION";
+    if (health == "settling") return name + link + " needs no attention";
+    const auto in_place = name + (subject.empty() ? ", " : ": ") + "all is in place";
+    if (!status.value("dry_run", false)) return in_place;
+    return would_change(status).empty() ? in_place + " by itself" : name;
+}
+
+/// Whether all is well, and all problems, or the gravest.
+void add_verdict(const json& status, const StatusOptions& options, Document& into) {
+    const auto& problems = list(status, "problems");
+    const auto shown =
+        options.details() || options.failed ? problems.size() : std::min(problems.size(), most_findings);
+    auto rest = options.details() ? std::string()
+                                  : fmt::format(" (pid {}, for {})", text_of(status, "pid"),
+                                                age(member(status, "started_at")));
+    if (status.value("dry_run", false)) {
+        const auto would = would_change(status);
+        rest += ", DRY RUN: nothing is changed" + (would.empty() ? "" : "; " + would + " would be");
+    }
+    const auto look = needs_attention(status) ? Document::Look::bad : Document::Look::good;
+    into.add(Document::Line{{{verdict_of(status), look}, {rest}}});
+    for (std::size_t i = 0; i < shown; ++i)
+        into.add(Document::Problem{sentence_of(problems[i]) + for_how_long(member(problems[i], "since")),
+                                   text(problems[i], "hint")});
+    if (shown < problems.size())
+        into.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");
+    if (const auto others = count(status, "problems_elsewhere"); others > 0)
+        into.line(fmt::format("{} elsewhere: affinityctl status", counted(others, "problem")));
+}
+
+void add_load(const json& status, Document& into) {
+    const auto load = member(status, "load");
+    const auto& faults = list(load, "faults");
+    const auto result = !text(load, "refused").empty() ? "refused"
+                        : faults.empty()               ? "no errors"
+                                                       : counted(faults.size(), "file") + " with errors";
+    const auto lost = count(status, "events_lost");
+    into.line(fmt::format("last reload {}: {}; {} in force; last full pass {}{}{}", ago(member(load, "at")),
+                          result, counted(list(status, "policies").size(), "policy", "policies"),
+                          ago(member(status, "last_pass_at")), next_pass(status),
+                          lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
 }
 
 std::string model_of(const json& policy) {
@@ -76,13 +126,33 @@ std::string model_of(const json& policy) {
     return policy.value("active", true) ? model : model + ", off";
 }
 
-/// The part of its packets that are read on the core where they arrive.
-std::string local_of(const json& policy) {
-    const auto core = member(member(member(policy, "local"), "same"), "core");
-    return core.is_number() ? fmt::format("{:.0f} %", 100 * core.get<double>()) : "-";
+bool has_note(const json& policy, std::string_view begin) { return text(policy, "note").starts_with(begin); }
+
+std::string nics_of(const json& policy) {
+    return cell(joined(list(policy, "nics"), ",")) + (has_note(policy, "no interface ") ? " (!)" : "");
 }
 
-/// The cost of a gigabyte now, against what it cost under the policy before.
+std::string processes_of(const json& policy) {
+    return text_of(policy, "processes") + (has_note(policy, "no process ") ? " (!)" : "");
+}
+
+std::string part(std::uint64_t held, std::uint64_t wanted) {
+    return wanted == 0 ? "-" : fmt::format("{}/{}", held, wanted);
+}
+
+std::string threads_of(const json& policy) {
+    return part(count(policy, "threads_in_place"), count(policy, "threads_wanted"));
+}
+
+/// The part of its packets that are read on the core where they arrive.
+std::string local_of(const json& policy) {
+    const auto local = member(policy, "local");
+    const auto core = member(member(local, "same"), "core");
+    if (!core.is_number() || count(local, "samples") < fewest_samples) return "-";
+    return fmt::format("{:.0f} %", 100 * core.get<double>());
+}
+
+/// The cost of a gigabyte now, against that under the policy before.
 std::string gain_of(const json& status, const std::string& policy) {
     for (const auto& cost : list(status, "costs")) {
         if (text(cost, "policy") != policy) continue;
@@ -96,310 +166,171 @@ std::string gain_of(const json& status, const std::string& policy) {
     return "-";
 }
 
-/// A line for each policy.
-std::string policy_rows(const json& status, const Page& page) {
-    Table table(
-        {"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "LOCAL", "PUT RIGHT", "COST"});
-    const auto queues = queues_by_policy(status);
-    for (const auto& policy : list(status, "policies")) {
-        const auto name = text_of(policy, "name");
-        const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
-        table.add(
-            {name, model_of(policy), text_of(policy, "cpus"),
-             cell(joined(list(policy, "nics"), ",")) +
-                 (text(policy, "note").starts_with("no interface ") ? " (!)" : ""),
-             text_of(policy, "processes") + (text(policy, "note").starts_with("no process ") ? " (!)" : ""),
-             part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
-             part(held.held, held.wanted), local_of(policy), text_of(policy, "drift_put_right"),
-             gain_of(status, name)});
-    }
-    return rows_of(table, page);
-}
-
-/// `out_of_place`: only threads, or queues, that should be elsewhere.
-std::string thread_rows(const json& status, bool out_of_place, const Page& page) {
-    Table table({"PID", "TID", "NAME", "POLICY", "CPUS", "WANTED", "STATE"});
-    for (const auto& process : list(status, "processes"))
-        for (const auto& thread : list(process, "threads")) {
-            if (out_of_place && !is_out_of_place(thread)) continue;
-            std::string state = text_of(thread, "state");
-            if (const auto outcome = text_of(thread, "outcome"); outcome != "-" && outcome != "done")
-                state += ", " + outcome;
-            table.add({text_of(process, "pid"), text_of(thread, "tid"), text_of(thread, "comm"),
-                       text_of(process, "policy"), text_of(thread, "present"), text_of(thread, "wanted"),
-                       state});
-        }
-    return rows_of(table, page);
-}
-
-std::string queue_rows(const json& status, bool out_of_place, const Page& page) {
-    Table table({"NIC", "WHAT", "POLICY", "NOW", "WANTED", "STATE", "WHY"});
-    for (const auto& queue : list(status, "queues"))
-        if (!out_of_place || is_out_of_place(queue))
-            table.add({text_of(queue, "nic"), queue_name(queue), text_of(queue, "policy"),
-                       text_of(queue, "present"), text_of(queue, "wanted"), text_of(queue, "state"),
-                       queue_why(queue)});
-    return rows_of(table, page);
-}
-
-/// The cost of the traffic of each policy since its policies were loaded, and in the period before.
-std::string cost_rows(const json& status, const Page& page) {
-    Table table({"POLICY", "MODEL", "NICS", "GB", "CPU S/GB", "CPU S/GB BEFORE"});
-    for (const auto& cost : list(status, "costs")) {
-        std::string nics;
-        for (const auto& nic : list(cost, "nics"))
-            nics += (nics.empty() ? "" : ",") + text_of(nic, "nic") +
-                    (nic.value("shared", false) ? " (shared)" : "");
-        const auto before = member(cost, "before");
-        table.add({text_of(cost, "policy"), text_of(cost, "model"), nics,
-                   fmt::format("{:.3f}", cost.value("bytes", 0.0) / 1e9),
-                   figure(member(cost, "cpu_seconds_per_gb")),
-                   before.is_null() ? "-"
-                                    : figure(member(before, "cpu_seconds_per_gb")) + " (" +
-                                          text_of(before, "model") + ")"});
-    }
-    return rows_of(table, page);
-}
-
-constexpr std::size_t most_findings = 8; // the screen is for the rest, too
-
-/// Adds paragraphs to a text.
-class Screen {
-  public:
-    explicit Screen(const StatusView& view) : view_(view) {}
-    void line(const std::string& text, const char* first = "") { text_ += wrapped(text, first, view_.page); }
-    /// After an empty line.
-    void paragraph(const std::string& text, const char* first = "") {
-        text_ += '\n';
-        line(text, first);
-    }
-    void table(const std::string& rows) { text_ += rows; }
-    void hint(const std::string& text) {
-        if (!text.empty()) line(text, view_.page.unicode ? "    \u2192 " : "    -> ");
-    }
-    [[nodiscard]] std::string ago(const json& time) const {
-        const auto then = time_in(time);
-        return then ? age_of(*then, view_.now) + " ago" : "not yet";
-    }
-    [[nodiscard]] std::string age(const json& time) const {
-        const auto then = time_in(time);
-        return then ? age_of(*then, view_.now) : "?";
-    }
-    [[nodiscard]] std::string next_pass(const json& status) const {
-        if (status.value("reconciling", false)) return ", one is under way";
-        const auto last = time_in(member(status, "last_pass_at"));
-        const std::chrono::seconds pause(count(status, "reconcile_seconds"));
-        if (!last || pause.count() == 0) return {};
-        const auto left = *last + pause - view_.now;
-        return fmt::format(", the next in {} s",
-                           std::max<long long>(1, std::chrono::ceil<std::chrono::seconds>(left).count()));
-    }
-    /// "": not known, or it has just begun.
-    [[nodiscard]] std::string for_how_long(const json& since) const {
-        const auto then = time_in(since);
-        return !then || view_.now - *then < std::chrono::minutes(1) ? "" : " (for " + age(since) + ")";
-    }
-    [[nodiscard]] std::string take() { return std::move(text_); }
-
-  private:
-    const StatusView& view_;
-    std::string text_;
+constexpr Field policy_columns[] = {
+    {"name", "POLICY", "text", ""},
+    {"", "MODEL", "text", "", {}, model_of},
+    {"cpus", "CPUS", "cpus", ""},
+    {"", "NICS", "text", "", {}, nics_of},
+    {"", "PROCS", "text", "", {}, processes_of},
+    {"", "THREADS", "text", "", {}, threads_of},
+    {"queues", "QUEUES", "text", ""},
+    {"", "LOCAL", "text", "", {}, local_of},
+    {"drift_put_right", "PUT RIGHT", "count", ""},
+    {"cost", "COST", "text", ""},
 };
 
-/// The headline, without what is the same for all.
-std::string verdict_of(const json& status) {
-    const auto subject = text(status, "subject");
-    const auto who = subject.empty() ? "affinityd " + printable(text_of(status, "version")) + " is running"
-                                     : printable(subject);
-    const auto health = text(status, "health");
-    if (health == "attention") return who + (subject.empty() ? " and" : "") + " NEEDS ATTENTION";
-    if (health == "settling") return who + (subject.empty() ? " and" : "") + " needs no attention";
-    const auto in_place = who + (subject.empty() ? ", " : ": ") + "all is in place";
-    if (!status.value("dry_run", false)) return in_place;
-    return would_change(status).empty() ? in_place + " by itself" : who;
-}
-
-/// Whether all is well, and all problems, or the gravest.
-void add_verdict(const json& status, const StatusView& view, Screen& screen) {
-    const auto& problems = list(status, "problems");
-    const auto shown =
-        view.details || view.out_of_place ? problems.size() : std::min(problems.size(), most_findings);
-    const auto verdict = verdict_of(status);
-    auto rest = text(status, "subject").empty() ? fmt::format(" (pid {}, for {})", text_of(status, "pid"),
-                                                              screen.age(member(status, "started_at")))
-                                                : std::string();
-    if (status.value("dry_run", false)) {
-        const auto would = would_change(status);
-        rest += ", DRY RUN: nothing is changed" + (would.empty() ? "" : "; " + would + " would be");
+/// A line for each policy.
+void add_policies(const json& status, Document& into) {
+    if (list(status, "policies").empty()) return into.paragraph(no_policies);
+    Document::Table table{policy_columns};
+    const auto queues = queues_by_policy(status);
+    for (json policy : list(status, "policies")) {
+        const auto name = text_of(policy, "name");
+        const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
+        policy["queues"] = part(held.held, held.wanted);
+        policy["cost"] = gain_of(status, name);
+        table.rows.push_back(std::move(policy));
     }
-    const auto fits = view.page.width == 0 || columns_of(verdict + rest) <= view.page.width;
-    if (view.page.color && fits)
-        screen.table(
-            fmt::format("\033[1;{}m{}\033[0m{}\n", needs_attention(status) ? 31 : 32, verdict, rest));
-    else
-        screen.line(verdict + rest);
-    for (std::size_t i = 0; i < shown; ++i) {
-        screen.line(sentence_of(problems[i]) + screen.for_how_long(member(problems[i], "since")), "  * ");
-        screen.hint(printable(text(problems[i], "hint")));
-    }
-    if (shown < problems.size())
-        screen.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");
-    if (const auto others = count(status, "problems_elsewhere"); others > 0)
-        screen.line(fmt::format("{} elsewhere: affinityctl status", counted(others, "problem")));
+    into.add(std::move(table)).gap = true;
+    if (const auto balance = balance_line(status); text(status, "subject").empty() && !balance.empty())
+        into.line(balance);
 }
 
-void add_load(const json& status, Screen& screen) {
-    const auto load = member(status, "load");
-    const auto& faults = list(load, "faults");
-    const auto refused = text(load, "refused");
-    const auto result = !refused.empty() ? "refused"
-                        : faults.empty() ? "no errors"
-                                         : counted(faults.size(), "file") + " with errors";
-    const auto lost = count(status, "events_lost");
-    screen.line(fmt::format("last reload {}: {}; {} in force; last full pass {}{}{}",
-                            screen.ago(member(load, "at")), result,
-                            counted(list(status, "policies").size(), "policy", "policies"),
-                            screen.ago(member(status, "last_pass_at")), screen.next_pass(status),
-                            lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
+void add_table(Document::Table table, Document& into) {
+    if (!table.rows.empty()) into.add(std::move(table)).gap = true;
 }
 
-void add_policies(const json& status, const StatusView& view, Screen& screen) {
-    if (list(status, "policies").empty()) return screen.paragraph(no_policies);
-    screen.table(policy_rows(status, view.page));
-    if (!text(status, "subject").empty()) return;
-    if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
+/// `out_of_place`: only threads and queues that should be elsewhere.
+void add_parts(const json& status, bool out_of_place, Document& into) {
+    Document::Table threads{thread_fields},
+        queues{queue_fields, json::array(), {"NIC", "WHAT", "POLICY", "NOW", "WANTED", "STATE", "WHY"}};
+    for (const auto& process : list(status, "processes"))
+        for (json thread : list(process, "threads")) {
+            if (out_of_place && !is_out_of_place(thread)) continue;
+            thread["pid"] = process["pid"];
+            thread["policy"] = process["policy"];
+            threads.rows.push_back(std::move(thread));
+        }
+    for (const auto& queue : list(status, "queues"))
+        if (!out_of_place || is_out_of_place(queue)) queues.rows.push_back(queue);
+    add_table(std::move(threads), into);
+    add_table(std::move(queues), into);
 }
 
-/// In full what the table has in short.
-std::string local_note(const json& policy) {
-    const auto local = member(policy, "local");
-    if (!local.is_object()) return {};
-    const auto core = [&](const char* key) {
-        const auto part = member(member(local, key), "core");
-        return part.is_number() ? 100 * part.get<double>() : 0;
-    };
-    return fmt::format("{:.0f} % of its packets are read on the core where they arrive, {:.0f} % would be by "
-                       "chance ({})",
-                       core("same"), core("chance"), counted(count(local, "samples"), "read"));
-}
-
-/// Lines on a policy that steers listeners.
-std::vector<std::string> listener_notes(const json& steer) {
-    std::vector<std::string> notes;
-    if (const auto steered = count(steer, "listeners"); steered > 0)
-        notes.push_back(fmt::format("{} steered: what arrives on a lane goes to the lane's worker",
-                                    counted(steered, "listener") + (steered == 1 ? " is" : " are")));
-    for (const auto& group : list(steer, "left")) {
-        const auto left = count(group, "listeners");
-        notes.push_back(fmt::format("{} not steered: {}",
-                                    counted(left, "listener") + (left == 1 ? " is" : " are"),
-                                    printable(text(group, "why"))));
-    }
-    return notes;
-}
-
-/// Lines on a policy whose tasks or listeners are steered, or were until lately.
+/// Lines on a policy that steers listeners or tasks, or did until lately.
 std::vector<std::string> steer_notes(const json& policy) {
+    std::vector<std::string> notes;
     std::size_t there = 0, all = 0;
     for (const auto& group : list(policy, "at_arrivals")) {
-        const auto tasks = group.value("tasks", std::size_t{0});
-        all += tasks;
-        if (group.value("is_there", false)) there += tasks;
+        all += count(group, "tasks");
+        if (group.value("is_there", false)) there += count(group, "tasks");
     }
-    if (all == 0) return listener_notes(member(policy, "steer"));
-    return {fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
-                        there == 1 ? "is" : "are", there == 1 ? "its" : "their")};
+    if (all > 0)
+        return {fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
+                            there == 1 ? "is" : "are", there == 1 ? "its" : "their")};
+    const auto steer = member(policy, "steer");
+    const auto listeners = [](std::uint64_t number) {
+        return counted(number, "listener is", "listeners are");
+    };
+    if (const auto steered = count(steer, "listeners"); steered > 0)
+        notes.push_back(listeners(steered) + " steered: what arrives on a lane goes to the lane's worker");
+    for (const auto& group : list(steer, "left"))
+        notes.push_back(listeners(count(group, "listeners")) + " not steered: " + text(group, "why"));
+    return notes;
 }
 
 /// How many threads of a policy have put themselves into slots; "" where none may.
 std::string joined_note(const json& policy) {
-    const auto joined = member(policy, "joined");
-    if (!joined.is_object()) return {};
-    std::string slots;
-    const auto counts = member(joined, "slots");
+    const auto joins = member(policy, "joined");
+    if (!joins.is_object()) return {};
+    std::vector<std::string> slots;
+    const auto counts = member(joins, "slots");
     for (const auto& [slot, threads] : counts.items())
-        slots += fmt::format("{}{} {}", slots.empty() ? "" : ", ", printable(slot), cell(threads));
-    const auto threads = count(joined, "threads");
+        slots.push_back(slot + " " + cell(threads));
+    const auto threads = count(joins, "threads");
     return fmt::format("{} joined ({})",
-                       threads == 0 ? "no thread has"
-                                    : counted(threads, "thread") + (threads == 1 ? " has" : " have"),
-                       slots);
+                       threads == 0 ? "no thread has" : counted(threads, "thread has", "threads have"),
+                       fmt::join(slots, ", "));
 }
 
-void add_notes(const json& status, const StatusView& view, Screen& screen) {
-    for (const auto& problem : immovables_in(status)) {
-        screen.paragraph("note: " + sentence_of(problem));
-        screen.hint(printable(text(problem, "hint")));
-    }
+void add_notes(const json& status, const StatusOptions& options, Document& into) {
+    const auto note = [&](const std::string& sentence, const std::string& command = {}) {
+        into.add(Document::Problem{"note: " + sentence, command, ""}).gap = true;
+    };
+    for (const auto& problem : immovables_in(status))
+        note(sentence_of(problem), text(problem, "hint"));
+    std::vector<std::pair<std::string, std::vector<std::string>>>
+        notes; // the same of several policies is one
     for (const auto& policy : list(status, "policies")) {
-        const auto name = printable(text(policy, "name"));
-        if (const auto note = text(policy, "note"); !note.empty())
-            screen.paragraph(fmt::format("note: policy {}: {}", name, printable(note)));
-        if (const auto local = local_note(policy); view.details && !local.empty())
-            screen.paragraph(fmt::format("policy {}: {}", name, local));
-        for (const auto& steer : steer_notes(policy))
-            screen.paragraph(fmt::format("note: policy {}: {}", name, steer));
-        if (const auto joined = joined_note(policy); !joined.empty())
-            screen.paragraph(fmt::format("note: policy {}: {}", name, joined));
-        if (policy.value("released", false)) {
-            screen.paragraph(fmt::format("note: policy {} was released by hand", name));
-            screen.hint("affinityctl apply");
+        auto all = steer_notes(policy);
+        all.insert(all.begin(), text(policy, "note"));
+        all.push_back(joined_note(policy));
+        for (auto& each : all) {
+            if (each.empty()) continue;
+            auto found = std::ranges::find(notes, each, [](const auto& known) { return known.first; });
+            if (found == notes.end()) found = notes.insert(found, {std::move(each), {}});
+            found->second.push_back(text(policy, "name"));
         }
+        if (const auto local = local_sentence(member(policy, "local")); options.details() && !local.empty())
+            into.paragraph(fmt::format("policy {}: {}", text(policy, "name"), local));
     }
-    for (const auto& pid : list(status, "released_processes")) {
-        screen.paragraph(fmt::format("note: process {} was released by hand", pid.get<int>()));
-        screen.hint("affinityctl apply");
-    }
+    for (const auto& [sentence, names] : notes)
+        note(fmt::format("{} {}: {}", names.size() == 1 ? "policy" : "policies", fmt::join(names, ", "),
+                         sentence));
+    for (const auto& policy : list(status, "policies"))
+        if (policy.value("released", false))
+            note("policy " + text(policy, "name") + " was released by hand", "affinityctl apply");
+    for (const auto& pid : list(status, "released_processes"))
+        note("process " + cell(pid) + " was released by hand", "affinityctl apply");
 }
 
-void add_others(const json& status, Screen& screen) {
+void add_others(const json& status, Document& into) {
     for (const auto& writer : list(status, "other_writers"))
-        screen.paragraph(fmt::format("other programs here: {} ({}): {}", printable(text_of(writer, "name")),
-                                     printable(text_of(writer, "where")),
-                                     printable(text_of(writer, "note"))));
+        into.paragraph(fmt::format("other programs here: {} ({}): {}", text_of(writer, "name"),
+                                   text_of(writer, "where"), text_of(writer, "note")));
     for (const auto& flood : list(status, "floods"))
-        screen.paragraph(fmt::format(
-            "user {}, most by pid {}: {} events a minute too many: looked at every {} s{}",
-            printable(text_of(flood, "user")), text_of(flood, "pid"),
-            grouped(count(flood, "events_per_minute")), flood.value("looked_at_every_seconds", 0.0),
-            flood.value("muted", false) ? ", its renames and threads are not listened to" : ""));
+        into.paragraph(
+            fmt::format("user {}, most by pid {}: {} events a minute too many: looked at every {} s{}",
+                        text_of(flood, "user"), text_of(flood, "pid"),
+                        affinityd::grouped(count(flood, "events_per_minute")),
+                        flood.value("looked_at_every_seconds", 0.0),
+                        flood.value("muted", false) ? ", its renames and threads are not listened to" : ""));
+    const auto report = member(status, "measurement"), measure = member(status, "measure");
+    std::string hint;
+    if (measure.is_object() && text(measure, "target").empty() && count(measure, "interval_seconds") > 0)
+        hint = "it goes over loopback, which tests no NIC; to test one, write target: HOST:5001 under "
+               "measure in " +
+               text_of(measure, "settings");
+    into.add(Document::Problem{report.is_object()
+                                   ? fmt::format("last measurement of throughput, {}: {}",
+                                                 ago(member(member(report, "last"), "time")),
+                                                 text_of(report, "summary"))
+                                   : "last measurement of throughput: none yet (affinityctl measure)",
+                               hint, ""})
+        .gap = true;
 }
 
-void add_measurement(const json& status, Screen& screen) {
-    const auto report = member(status, "measurement");
-    const auto measure = member(status, "measure");
-    screen.paragraph(report.is_object() ? fmt::format("last measurement of throughput, {}: {}",
-                                                      screen.ago(member(member(report, "last"), "time")),
-                                                      printable(text_of(report, "summary")))
-                                        : "last measurement of throughput: none yet (affinityctl measure)");
-    if (measure.is_object() && text(measure, "target").empty() && measure.value("interval_seconds", 0) > 0)
-        screen.hint(fmt::format("it goes over loopback, which tests no NIC; to test one, write target: "
-                                "HOST:5001 under measure in {}",
-                                printable(text_of(measure, "settings"))));
-}
-
-/// A status that was judged() for a person, in this order: whether all is well, or what is wrong with the
-/// command that mends it; the last reload; policies; problems; who else writes; the last measurement.
-std::string status_text(const json& status, const StatusView& view) {
-    Screen screen(view);
-    const bool is_whole = text(status, "subject").empty();
-    add_verdict(status, view, screen);
-    if (is_whole) add_load(status, screen);
-    add_policies(status, view, screen);
-    if (view.details || view.out_of_place) {
-        screen.table(thread_rows(status, view.out_of_place, view.page));
-        screen.table(queue_rows(status, view.out_of_place, view.page));
+/// A status that was judged(), in this order: whether all is well, or a list of problems; the last reload;
+/// policies; notes; other programs; the last measurement.
+Document status_document(json status, const StatusOptions& options) {
+    Document document;
+    add_verdict(status, options, document);
+    if (!options.details()) add_load(status, document);
+    add_policies(status, document);
+    if (options.details() || options.failed) add_parts(status, options.failed, document);
+    if (!options.failed) {
+        add_notes(status, options, document);
+        if (options.details())
+            add_table({cost_fields, list(status, "costs")}, document);
+        else
+            add_others(status, document);
     }
-    if (view.out_of_place) return screen.take();
-    add_notes(status, view, screen);
-    if (view.details) screen.table(cost_rows(status, view.page));
-    if (!is_whole) return screen.take();
-    add_others(status, screen);
-    add_measurement(status, screen);
-    return screen.take();
+    document.code = needs_attention(status) ? exit_findings : exit_ok;
+    document.is_silent = options.quiet;
+    document.may_page = !options.no_pager;
+    document.value = std::move(status);
+    return document;
 }
-
-using nlohmann::json;
 
 using Choice = std::function<bool(const json&)>;
 
@@ -519,73 +450,60 @@ std::vector<std::string> names_in(const json& status) {
     return {names.begin(), names.end()};
 }
 
-using nlohmann::json;
-
-struct StatusOptions {
-    std::string subject;
-    bool failed = false;
-    bool quiet = false;
-    bool no_pager = false;
-};
-
 /// The part of a status that the subject stands for.
 std::expected<json, CallError> meant_by(const json& status, const std::string& subject) {
     if (subject.empty()) return status;
     if (auto found = selected(status, subject)) return std::move(*found);
     if (subject.find('.') != std::string::npos) {
         const auto root = affinityd::host::Root::open("/");
-        if (!root) return std::unexpected(CallError{exit_failure, root.error().to_string()});
+        if (!root) return failed(root.error());
         const auto pids = processes_of_unit(*root, subject);
-        if (!pids) return std::unexpected(CallError{exit_failure, pids.error().to_string()});
+        if (!pids) return failed(pids.error());
         if (auto found = selected(status, subject, *pids)) return std::move(*found);
     }
-    if (std::ranges::any_of(list(status, "released_processes"),
-                            [&](const json& pid) { return pid.dump() == subject; }))
-        return std::unexpected(
-            CallError{exit_failure,
-                      "process " + subject + " was released by hand; affinityctl apply takes it up again"});
+    const auto& released = list(status, "released_processes");
+    if (std::ranges::any_of(released, [&](const json& pid) { return pid.dump() == subject; }))
+        return failed(exit_failure,
+                      "process " + subject + " was released by hand; affinityctl apply takes it up again");
     const auto names = names_in(status);
     const std::vector<std::string_view> words(names.begin(), names.end());
     const auto hint = affinityd::policy::did_you_mean(subject, words);
-    return std::unexpected(CallError{exit_failure, subject +
-                                                       ": nothing under policy has this name or "
-                                                       "number; `affinityctl explain` may know it" +
-                                                       (hint.empty() ? "" : " (" + hint + ")")});
+    return failed(exit_failure,
+                  subject +
+                      ": nothing under policy has this name or number; `affinityctl explain` may know it" +
+                      (hint.empty() ? "" : " (" + hint + ")"));
 }
 
-int show_status(const StatusOptions& options, const Globals& globals) {
+Outcome run_status(const StatusOptions& options, const Globals& globals) {
     const auto status = ask_daemon_object(globals, "GetStatus");
-    if (!status) return complain(status.error());
+    if (!status) return std::unexpected(status.error());
     const auto part = meant_by(*status, options.subject);
-    if (!part) return complain(part.error());
-    auto answer_of = judged(*part);
-    if (!options.subject.empty()) {
+    if (!part) return std::unexpected(part.error());
+    auto answer = judged(*part);
+    if (options.details()) {
         const auto all = judged(*status)["problems"].size();
-        answer_of["problems_elsewhere"] = all - std::min(all, answer_of["problems"].size());
+        answer["problems_elsewhere"] = all - std::min(all, answer["problems"].size());
     }
-    if (globals.json && !options.quiet) {
-        fmt::print("{}\n", dump(answer_of));
-    } else if (!options.quiet) {
-        StatusView view{.details = !options.subject.empty(), .out_of_place = options.failed};
-        view.page = Page::of_output(globals.color);
-        print_text(status_text(answer_of, view), !options.no_pager);
-    }
-    return needs_attention(answer_of) ? exit_findings : exit_ok;
+    return status_document(std::move(answer), options);
 }
 
 } // namespace
 
 void add_status(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("status", "whether all is as the policies want it, and if not, what to do");
     const auto options = std::make_shared<StatusOptions>();
+    auto* verb =
+        add_verb(app,
+                 {.name = "status",
+                  .summary = "whether all is as the policies want it, and if not, the commands that help",
+                  .example = "affinityctl status nginx",
+                  .answer = status_answer},
+                 globals, status, [&globals, options] { return run_status(*options, globals); });
     verb->add_option("SUBJECT", options->subject,
                      "a policy, unit, PID or interface: its threads and queues one by one")
         ->check(not_empty());
     verb->add_flag("--failed", options->failed, "only what is not as it should be");
     verb->add_flag("-q,--quiet", options->quiet, "print nothing: the exit status says it");
     verb->add_flag("--no-pager", options->no_pager, "print all at once, also on a terminal");
-    verb->callback([&globals, &status, options] { status = show_status(*options, globals); });
 }
 
 } // namespace affinityctl

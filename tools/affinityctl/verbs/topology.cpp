@@ -2,19 +2,15 @@
 // affinityctl topology: what holds what, and who is pinned where.
 #include "topology/topology.hpp"
 
-#include "affinityctl/daemon/occupancy.hpp"
-#include "affinityctl/present/output.hpp"
-#include "affinityctl/values/counted.hpp"
-#include "affinityctl/values/occupancy.hpp"
+#include "affinityctl/client/occupancy.hpp"
+#include "affinityctl/offline/machine_view.hpp"
+#include "affinityctl/offline/topology_answer.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/topology/json.hpp"
-#include "affinityctl/views/topology/machine_view.hpp"
-#include "affinityctl/views/topology/picture.hpp"
-#include "affinityctl/views/topology/text.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "machine/reader.hpp"
@@ -45,6 +41,7 @@ struct PolicyRequest {
     std::vector<std::string> folders; ///< that are read; empty: the standard ones
 };
 
+using affinityd::counted;
 using affinityd::Result;
 namespace planner = affinityd::planner;
 namespace policy = affinityd::policy;
@@ -170,14 +167,6 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     return occupancy;
 }
 
-constexpr const char* topology_help =
-    "Shows what holds what: packages, NUMA nodes, caches, cores, hardware threads, "
-    "the interfaces and disks at their "
-    "node, and who is pinned where: now, if a daemon answers, or, with --policy or "
-    "--policies, as those policies would place tasks. The numbers are those of CPU-set expressions (llc:2, "
-    "core:5, node:0, socket:1; see "
-    "`affinityctl cpus`). Without options: a tree.";
-
 struct TopologyOptions {
     bool table = false;
     std::string svg;
@@ -197,12 +186,13 @@ Occupancy present_occupancy(const Globals& globals) {
     return status.is_object() ? occupancy_of_status(status) : Occupancy{};
 }
 
-/// The exit code; faults of policy files are on standard error.
-int find_occupancy(const TopologyOptions& options, const Globals& globals, const affinityd::host::Root& root,
-                   MachineView& view) {
+/// Faults of policy files are complaints.
+std::expected<void, CallError> find_occupancy(const TopologyOptions& options, const Globals& globals,
+                                              const affinityd::host::Root& root, MachineView& view,
+                                              Document& document) {
     if (!options.asks_policies()) {
         view.occupancy = present_occupancy(globals);
-        return exit_ok;
+        return {};
     }
     std::vector<affinityd::policy::Diagnostic> faults;
     auto request = options.policies;
@@ -210,20 +200,24 @@ int find_occupancy(const TopologyOptions& options, const Globals& globals, const
     if (request.folders.empty()) request.folders = daemon_folders(globals);
     auto occupancy = occupancy_of_policies(request, root, view.topology, view.nics, faults);
     for (const auto& fault : faults)
-        fmt::print(stderr, "{}\n", to_string(fault, true));
-    if (!occupancy) return complain(occupancy.error());
+        document.complaints.push_back(to_string(fault, true));
+    if (!occupancy) return failed(occupancy.error());
     view.occupancy = std::move(*occupancy);
-    return faults.empty() ? exit_ok : exit_findings;
+    if (!faults.empty()) document.code = exit_findings;
+    return {};
 }
 
-int show(const TopologyOptions& options, const Globals& globals) {
+Outcome run_topology(const TopologyOptions& options, const Globals& globals) {
+    if (const auto picture = check_picture(globals, options.svg); !picture)
+        return std::unexpected(picture.error());
     const auto root = affinityd::host::Root::open(globals.root);
-    if (!root) return complain(root.error());
+    if (!root) return failed(root.error());
     auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return complain(topology.error());
+    if (!topology) return failed(topology.error());
+    Document document;
     if (globals.json) {
-        fmt::print("{}\n", topology_json(*topology));
-        return exit_ok;
+        document.value = topology_json(*topology);
+        return document;
     }
     MachineView view{.name = machine_name(*root),
                      .topology = std::move(*topology),
@@ -234,42 +228,49 @@ int show(const TopologyOptions& options, const Globals& globals) {
     if (auto nics = affinityd::netdev::read_nics(*root))
         view.nics = std::move(*nics);
     else
-        fmt::print(stderr, "affinityctl: the network interfaces are left out: {}\n",
-                   nics.error().to_string());
-    const int status = find_occupancy(options, globals, *root, view);
-    if (status == exit_failure) return status;
-    if (!options.svg.empty())
-        if (const int written = write_picture(options.svg, svg_picture(view)); written != exit_ok)
-            return written;
+        document.complaints.push_back("affinityctl: the network interfaces are left out: " +
+                                      nics.error().to_string());
+    if (const auto found = find_occupancy(options, globals, *root, view, document); !found) {
+        for (const auto& complaint : document.complaints)
+            fmt::print(stderr, "{}\n", complaint);
+        return std::unexpected(found.error());
+    }
     if (options.table)
-        fmt::print("{}", table_text(view, globals.color));
+        document.add(machine_table(view), Document::Where::text);
     else if (options.svg.empty())
-        fmt::print("{}", tree_text(view, globals.color));
-    return status;
+        add_tree(view, document);
+    if (options.svg.empty()) return document;
+    document.picture = options.svg;
+    document.title = view.name.empty() ? "machine" : view.name;
+    document
+        .line(machine_summary(view.topology) +
+              (view.occupancy.tenants.empty() ? "" : "; who is where, " + view.occupancy.source))
+        .where = Document::Where::picture;
+    document.add(machine_picture(view), Document::Where::picture);
+    return document;
 }
 
 } // namespace
 
 void add_topology(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
-    verb->footer(topology_help);
     const auto options = std::make_shared<TopologyOptions>();
+    auto* verb = add_verb(
+        app,
+        {.name = "topology",
+         .summary =
+             "packages, caches, cores, NUMA nodes, and who is pinned where: a tree. Its numbers are those of "
+             "CPU-set expressions (llc:2, core:5)",
+         .example = "affinityctl topology --policy nginx --svg machine.svg",
+         .answer = topology_answer},
+        globals, status, [&globals, options] { return run_topology(*options, globals); });
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
     verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")
         ->type_name("FILE")
         ->check(not_empty());
-    verb->add_option("--policy", options->policies.names,
-                     "what this policy would occupy: a name, or a file; may be given again")
-        ->type_name("NAME")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_option("--policies", options->policies.folders,
-                     "policy folder instead of the usual ones; may be given again, the last wins")
-        ->type_name("DIR")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->callback([options, &globals, &status] { status = show(*options, globals); });
+    add_repeated(*verb, "--policy", options->policies.names,
+                 "what this policy would occupy: a name, or a file; may be given again", "NAME");
+    add_repeated(*verb, "--policies", options->policies.folders,
+                 "policy folder instead of the usual ones; may be given again, the last wins", "DIR");
 }
 
 } // namespace affinityctl

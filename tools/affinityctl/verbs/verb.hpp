@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/values/globals.hpp"
+#include "affinityctl/present/output.hpp"
+
+#include <functional>
 
 namespace CLI {
 class App;
@@ -9,7 +11,21 @@ class App;
 
 namespace affinityctl {
 
-/// Each verb adds its CLI11 subcommand; its callback sets `status` to an Exit. One verb, one source file.
+/// A verb as --help and --json-schema show it.
+struct Verb {
+    const char* name;
+    const char* summary;
+    const char* example; ///< a command line
+    Fields answer{};     ///< of its JSON
+    bool is_list = false;
+    const char* manual = "affinityctl(1)";
+};
+
+/// Adds a verb whose answer `run` makes. The exit code goes to `status`.
+CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& status,
+                   std::function<Outcome()> run);
+
+/// Each adds a verb, or several that belong together.
 void add_topology(CLI::App& app, Globals& globals, int& status);
 void add_cpus(CLI::App& app, Globals& globals, int& status);
 void add_irqs(CLI::App& app, Globals& globals, int& status);
@@ -19,9 +35,7 @@ void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_status(CLI::App& app, Globals& globals, int& status);
 void add_watch(CLI::App& app, Globals& globals, int& status);
 void add_explain(CLI::App& app, Globals& globals, int& status);
-void add_reload(CLI::App& app, Globals& globals, int& status);
-void add_apply(CLI::App& app, Globals& globals, int& status);
-void add_release(CLI::App& app, Globals& globals, int& status);
+void add_orders(CLI::App& app, Globals& globals, int& status); ///< reload, apply, release
 void add_policies(CLI::App& app, Globals& globals, int& status);
 void add_measure(CLI::App& app, Globals& globals, int& status);
 void add_history(CLI::App& app, Globals& globals, int& status);

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl watch: the threads under policy as they run, from the kernel's own counters.
+#include "affinityctl/client/task_rows.hpp"
 #include "affinityctl/daemon/members.hpp"
-#include "affinityctl/daemon/task_sampler.hpp"
-#include "affinityctl/values/task_row.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/table.hpp"
-#include "affinityctl/views/watch_rows.hpp"
-#include "affinityctl/views/watch_view.hpp"
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
@@ -33,6 +28,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Key = WatchView::Key;
+using nlohmann::json;
 
 struct EndScreen {
     void operator()(SCREEN* screen) const {
@@ -84,11 +80,11 @@ void put_line(int line, const std::string& text, attr_t look) {
 
 void draw(std::vector<TaskRow>& rows, const WatchView& view) {
     sort_rows(rows, view.order(), view.is_reversed());
-    Table table(watch_heading);
     const std::size_t top = view.top(rows.size(), room());
     const std::size_t end = std::min(rows.size(), top + room());
-    for (std::size_t i = top; i < end; ++i)
-        table.add(watch_cells(rows[i]));
+    Document shown;
+    shown.add(Document::Table{watch_fields, watch_json({rows.begin() + static_cast<std::ptrdiff_t>(top),
+                                                        rows.begin() + static_cast<std::ptrdiff_t>(end)})});
     ::werase(stdscr);
     put_line(0,
              fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
@@ -96,7 +92,7 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
                          row_orders[static_cast<std::size_t>(view.order())],
                          view.is_reversed() ? " reversed" : "", view.is_paused() ? ", HELD" : ""),
              A_NORMAL);
-    const std::string text = table.to_string(false);
+    const auto text = to_text(shown, {.width = static_cast<std::size_t>(COLS), .unicode = true});
     int line = 1;
     for (std::size_t at = 0; at < text.size() && line < LINES; ++line) {
         const auto stop = text.find('\n', at);
@@ -109,9 +105,9 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
     ::wrefresh(stdscr);
 }
 
-std::expected<void, std::string>
 /// Shows rows on the terminal until q. Arrow and page keys scroll, s takes the next order, r reverses it,
 /// space pauses. `look` is called once per interval; if it returns an error, the watch ends with that.
+std::expected<void, std::string>
 run_watch_screen(milliseconds interval,
                  const std::function<std::expected<std::vector<TaskRow>, std::string>()>& look) {
     std::setlocale(LC_CTYPE, "");
@@ -137,11 +133,9 @@ run_watch_screen(milliseconds interval,
     }
 }
 
-using nlohmann::json;
-
 struct ScreenOptions {
     std::string policy;
-    double interval = 1;
+    milliseconds interval{1000};
     std::string order = row_orders[0];
     bool once = false;
 };
@@ -167,66 +161,68 @@ std::string unknown_policy(const json& status, const std::string& asked) {
 
 using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
 
-int show_once(const ScreenOptions& options, const Globals& globals, const Look& look) {
+Outcome once(const ScreenOptions& options, const Look& look) {
     auto rows = look(); // the second look counts from this one
     if (rows) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+        std::this_thread::sleep_for(options.interval);
         rows = look();
     }
-    if (!rows) return complain({exit_failure, rows.error()});
+    if (!rows) return failed(exit_failure, rows.error());
     sort_rows(*rows, order_named(options.order), false);
-    if (globals.json)
-        fmt::print("{}\n", dump(watch_json(*rows)));
-    else
-        fmt::print("{}", watch_table(*rows, globals.color));
-    return exit_ok;
+    Document document;
+    document.value = watch_json(*rows);
+    document.add(Document::Table{watch_fields, document.value});
+    return document;
 }
 
-int watch(const ScreenOptions& options, const Globals& globals) {
+Outcome run_watch(const ScreenOptions& options, const Globals& globals) {
     const auto root = affinityd::host::Root::open("/");
-    if (!root) return complain(root.error());
-    CallError last;
+    if (!root) return failed(root.error());
+    CallError last; // of a call of the daemon
     TaskSampler sampler(*root);
     const Look look = [&]() -> std::expected<std::vector<TaskRow>, std::string> {
-        const auto answer = ask_daemon(globals, "GetStatus");
-        if (!answer) {
-            last = answer.error();
+        const auto status = ask_daemon_object(globals, "GetStatus");
+        if (!status) {
+            last = status.error();
             return std::unexpected(last.message);
         }
-        const auto status = json::parse(*answer, nullptr, false);
-        if (status.is_discarded())
-            return std::unexpected(
-                std::string("the daemon's answer cannot be read: is it of another version?"));
-        if (const auto fault = unknown_policy(status, options.policy); !fault.empty())
+        if (const auto fault = unknown_policy(*status, options.policy); !fault.empty())
             return std::unexpected(fault);
-        return sampler.sample(status, options.policy);
+        return sampler.sample(*status, options.policy);
     };
-    if (options.once || globals.json || ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) {
-        const int status = show_once(options, globals, look);
-        return last.message.empty() ? status : static_cast<int>(last.code);
+    const bool is_screen =
+        !options.once && !globals.json && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+    if (!is_screen) {
+        auto outcome = once(options, look);
+        return last.message.empty() ? outcome : std::unexpected(last);
     }
-    const auto done =
-        run_watch_screen(std::chrono::milliseconds(static_cast<long>(options.interval * 1000)), look);
-    if (done) return exit_ok;
-    return complain({last.message.empty() ? exit_failure : last.code, done.error()});
+    const auto done = run_watch_screen(options.interval, look);
+    if (!done) return failed(last.message.empty() ? exit_failure : last.code, done.error());
+    Document nothing;
+    nothing.is_silent = true;
+    return nothing;
 }
 
 } // namespace
 
 void add_watch(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
     const auto options = std::make_shared<ScreenOptions>();
+    auto* verb =
+        add_verb(app,
+                 {.name = "watch",
+                  .summary = "the threads under policy as they run: CPU, mask, share of a CPU, migrations",
+                  .example = "affinityctl watch nginx --interval 500ms",
+                  .answer = watch_fields,
+                  .is_list = true},
+                 globals, status, [&globals, options] { return run_watch(*options, globals); });
     verb->add_option("policy", options->policy, "only the threads of this policy");
-    verb->add_option("--interval", options->interval, "seconds between two samples")
-        ->check(in_range(0.1, 3600.0))
-        ->capture_default_str();
-    verb->add_option("--sort", options->order, "order of --once: share, migrations, cpu, pid or name")
+    add_time(*verb, "--interval", options->interval, milliseconds(100),
+             "time between two samples (default: 1s)");
+    verb->add_option("--sort", options->order, "order of --once")
         ->check(CLI::IsMember({row_orders[0], row_orders[1], row_orders[2], row_orders[3], row_orders[4]}))
         ->capture_default_str();
     verb->add_flag("--once", options->once,
                    "print one table (with --json a list) after one interval; so also without a terminal");
-    verb->callback([&globals, &status, options] { status = watch(*options, globals); });
 }
 
 } // namespace affinityctl

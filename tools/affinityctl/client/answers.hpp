@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/present/document.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace affinityctl {
+
+// Fields of the daemon's answers, which are printed as they come. Their types and help are those of --json.
+extern const Fields status_answer;  ///< with the verdict of the verb `status`
+extern const Fields plan_answer;    ///< with what a recorded machine adds
+extern const Fields explain_answer; ///< of any subject
+extern const Fields history_answer;
+// Their parts that have tables.
+extern const Fields seat_fields, queue_fields, thread_fields, explained_thread_fields, cost_fields,
+    action_fields, record_fields, candidate_fields;
+
+/// Figures on fewer samples than these are not shown as percentages.
+inline constexpr std::uint64_t fewest_samples = 20;
+
+/// "86 % of its packets are read on the core where they arrive, 25 % would be by chance (2311 reads)"; ""
+/// where too few were seen. `local`: as in a status or explanation.
+[[nodiscard]] std::string local_sentence(const nlohmann::json& local);
+
+/// "IRQ 45 eth0-rx-0", or the queue's own name.
+[[nodiscard]] std::string queue_name(const nlohmann::json& queue);
+
+/// Queues of interfaces under one policy.
+struct QueueCount {
+    std::size_t held = 0; ///< all that belongs to them, interrupts and steering, is in place
+    std::size_t wanted = 0;
+};
+/// By policy, from the daemon's GetStatus. Queues that another policy decides about, and those of a released
+/// one, are not counted.
+[[nodiscard]] std::map<std::string, QueueCount> queues_by_policy(const nlohmann::json& status);
+
+/// Crowded cores in one line, as a status or plan says; "" for none.
+[[nodiscard]] std::string balance_line(const nlohmann::json& answer);
+
+/// Text for a machine without policies.
+inline constexpr const char* no_policies =
+    "There are no policies. Examples for nginx, redis and others are in /usr/share/affinityd/examples: copy "
+    "one to /etc/affinityd/policies.d, and see `affinityctl check` and `affinityctl plan FILE`.";
+
+} // namespace affinityctl
