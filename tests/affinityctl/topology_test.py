@@ -122,9 +122,9 @@ class Tree(Machine):
 class Table(Machine):
     def test_a_line_for_each_cpu(self):
         lines = [line.split() for line in self.run_it("topology", "--table")[0].splitlines()]
-        self.assertEqual("CPU NODE SOCKET LLC CORE L1d:L2:L3 ONLINE WHAT".split(), lines[0])
-        self.assertEqual("5 1 1 1 2 2:2:1 yes isolated".split(), lines[6])
-        self.assertEqual("7 - - - - - no -".split(), lines[8])
+        self.assertEqual("CPU NODE SOCKET LLC CORE L1D L2 L3 ONLINE WHAT".split(), lines[0])
+        self.assertEqual("5 1 1 1 2 2 2 1 yes isolated".split(), lines[6])
+        self.assertEqual("7 - - - - - - - no -".split(), lines[8])
         self.assertEqual([str(cpu) for cpu in range(8)], [line[0] for line in lines[1:]])
 
 

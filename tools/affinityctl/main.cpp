@@ -54,7 +54,7 @@ class HelpPage : public CLI::Formatter {
   public:
     std::string make_option(const CLI::Option* option, bool is_positional) const override {
         const auto type = option->get_type_name();
-        auto left = "  " + option->get_name(is_positional);
+        auto left = "  " + option->get_name(is_positional, !is_positional);
         if (const auto values = type.find('{'); values != std::string::npos)
             left += " " + type.substr(values, type.find('}') + 1 - values);
         else if (!type.empty() && !is_positional)
@@ -64,7 +64,7 @@ class HelpPage : public CLI::Formatter {
                              (usual.empty() || usual == "false" ? "" : " (default: " + usual + ")"));
     }
     std::string make_subcommand(const CLI::App* verb) const override {
-        return row("  " + verb->get_name(), verb->get_description());
+        return row("  " + verb->get_name(), verb->get_description(), 12);
     }
     std::string make_description(const CLI::App* app) const override {
         return wrapped(app->get_description(), "", page);
@@ -75,8 +75,7 @@ class HelpPage : public CLI::Formatter {
 
   private:
     static constexpr Page page{.width = 80};
-    static std::string row(std::string left, const std::string& text) {
-        constexpr std::size_t column = 20;
+    static std::string row(std::string left, const std::string& text, std::size_t column = 20) {
         if (left.size() + 2 <= column) return wrapped(text, left.append(column - left.size(), ' '), page);
         return left + "\n" + wrapped(text, std::string(column, ' '), page);
     }

@@ -8,7 +8,7 @@ namespace affinityctl {
 
 /// Adds to the document of `nics` what the daemon's status reports about vectors and queues: "wanted",
 /// "policy", "why", "original", "error" (the last refusal, or why it is elsewhere) and "tasks", the tasks
-/// under policy that it serves, each with pid, tid and comm. A queue that the daemon does not report gets
+/// under policy that it serves, each with pid, tid and comm. An entry that the daemon does not report gets
 /// no "wanted". Accepts any JSON as `status`.
 void merge_status(nlohmann::json& nics, const nlohmann::json& status);
 

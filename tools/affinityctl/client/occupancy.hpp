@@ -28,7 +28,7 @@ struct Tenant {
     std::string summary; ///< "2 processes, 4 threads" or "4 slots"; may be empty
 };
 
-/// Tasks and interrupts by place, for the tree, the table and the picture.
+/// Everything that has a place, for the tree, the table and the picture.
 struct Occupancy {
     std::vector<Tenant> tenants;
     std::vector<std::string> remarks; ///< for people: what could not be shown or done

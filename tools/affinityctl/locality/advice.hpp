@@ -12,7 +12,7 @@
 
 namespace affinityctl {
 
-/// What can be done about the locality that was seen.
+/// The remedy for the locality that was seen.
 enum class Advice {
     watch_longer,  ///< too few reads to judge by
     one_cpu,       ///< nothing can be elsewhere
@@ -28,7 +28,7 @@ enum class Advice {
     explain,       ///< a policy steers the listeners, or says why not
 };
 
-/// What it depends on.
+/// The facts that it depends on.
 struct LocalityFacts {
     std::uint64_t reads = 0;      ///< of which the arrival is known; or samples
     std::uint64_t unknown = 0;    ///< of which it is not

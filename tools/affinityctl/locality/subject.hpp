@@ -34,7 +34,7 @@ struct LocalitySubject {
 /// processes; "": none.
 [[nodiscard]] std::string steering_policy(const nlohmann::json& status, const std::vector<int>& pids);
 
-/// What a word stands for: a process or thread id, an interface, a policy of the daemon's (`status` is its
+/// The meaning of a word: a process or thread id, an interface, a policy of the daemon's (`status` is its
 /// GetStatus, or null), a systemd unit, in this order. An Error says that there is none; its code is ESRCH
 /// for a process, ENOTCONN where a daemon that does not answer would have to be asked, else ENOENT.
 [[nodiscard]] affinityd::Result<LocalitySubject> read_subject(const affinityd::host::Root& root,

@@ -15,7 +15,7 @@
 
 namespace affinityctl {
 
-/// The processes that a subject stands for while they come and go. Who was one of them stays one.
+/// The processes that a subject stands for while they come and go. A process that was one of them stays one.
 class Members {
   public:
     /// `ask` is the daemon's GetStatus. `root` must outlive it.
@@ -55,7 +55,8 @@ class LocalityWatch {
     /// Watches until the time is over, the only process that is meant has ended, or `wait`, which waits for
     /// so long, says that the user wants no more.
     void run(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
-    /// What was seen, of all processes; to be called once, after run(). An Error: it cannot be read.
+    /// Everything that was seen, of all processes; to be called once, after run(). An Error: it cannot be
+    /// read.
     [[nodiscard]] affinityd::Result<affinityd::locality::ReadCounts> take();
 
     [[nodiscard]] bool is_meant(int pid) const { return members_.contains(pid); }

@@ -34,7 +34,7 @@ const CpuExpr* find_nic(const CpuExpr& expr, bool bare) {
     return nullptr;
 }
 
-/// What the bare `nic` at `place` means.
+/// The meaning of the bare `nic` at `place`.
 Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place,
                const machine_room::Machine& machine, const Near& near) {
     CpuSet cpus;

@@ -15,7 +15,7 @@ class Root;
 
 namespace affinityctl {
 
-/// What is wrong with an expression, and where. Length 0: the fault is not in the expression's text.
+/// The fault of an expression, and its place. Length 0: the fault is not in the expression's text.
 using CpuExprFault = affinityd::policy::CpuExprError;
 
 [[nodiscard]] CpuExprFault not_in_text(std::string message, std::string hint = {});

@@ -37,8 +37,8 @@ struct MachineView {
     Occupancy occupancy;
 };
 
-/// What hangs where, by the part's address in `tree`: interfaces and devices at their node, memory-only nodes
-/// at the nearest node, and anything without a known place at the machine.
+/// Things attached to parts, by the part's address in `tree`: interfaces and devices at their node,
+/// memory-only nodes at the nearest node, and anything without a known place at the machine.
 using HangingByPart = std::map<const Part*, std::vector<Hanging>>;
 [[nodiscard]] HangingByPart hang_up(const MachineView& view, const Part& tree);
 
@@ -66,7 +66,7 @@ class PartSearch {
 /// "31.1 GiB", "1 MiB", "32 KiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
-/// What the parts of one machine are called. CPU-set expressions use the same numbers.
+/// The names of the parts of one machine. CPU-set expressions use the same numbers.
 class PartNames {
   public:
     /// The topology must outlive this object.
@@ -110,7 +110,7 @@ struct OwnedPin {
     const Pin* pin = nullptr;
 };
 
-/// What is on one CPU.
+/// All that is on one CPU.
 struct CpuLoad {
     static constexpr std::size_t most_pins = 16;
     std::vector<Claim> claims;          ///< by tenant

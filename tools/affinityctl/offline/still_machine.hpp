@@ -65,7 +65,7 @@ class StillMachine {
     /// Plans the threads of a process. Whoever plans all of them does so in the order of processes(): slots
     /// are given in turn.
     void plan(const SeenProcess& process, const Sink& sink);
-    /// What a queue is set to; no value: it is not there, or not known.
+    /// The setting of a queue; no value: it is not there, or not known.
     [[nodiscard]] std::optional<affinityd::machine::Setting>
     present(const affinityd::machine::Subject& subject) const;
 

@@ -21,7 +21,7 @@ using WallTime = std::chrono::system_clock::time_point;
 /// "2026-11-28 18:40:12", of seconds since 1970.
 [[nodiscard]] std::string local_time(long long seconds);
 
-/// What a text is read on.
+/// The place where a text is read.
 struct Page {
     std::size_t width = 0; ///< columns of a line; 0: as many as it takes
     bool color = false;

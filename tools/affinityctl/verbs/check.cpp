@@ -252,7 +252,7 @@ void tell_of_steering(const policy::PolicySet& set, const affinityd::host::Root&
                         .source_line = {}});
 }
 
-/// What the machine adds.
+/// Findings of the machine.
 struct Here {
     Findings findings;
     std::optional<Matches> matches;
@@ -343,13 +343,12 @@ Outcome run_check(const CheckOptions& options, const Globals& globals) {
 
 void add_check(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<CheckOptions>();
-    auto* verb = add_verb(
-        app,
-        {.name = "check",
-         .summary = "what is wrong with policy files, here or on a recorded machine; needs no daemon",
-         .example = "affinityctl check nginx.yaml",
-         .answer = check_fields},
-        globals, status, [&globals, options] { return run_check(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "check",
+                           .summary = "what is wrong with policy files; needs no daemon",
+                           .example = "affinityctl check nginx.yaml",
+                           .answer = check_fields},
+                          globals, status, [&globals, options] { return run_check(*options, globals); });
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
                      "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");

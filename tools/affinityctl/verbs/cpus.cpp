@@ -121,14 +121,13 @@ Outcome run_cpus(const CpusOptions& options, const Globals& globals) {
 
 void add_cpus(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<CpusOptions>();
-    auto* verb =
-        add_verb(app,
-                 {.name = "cpus",
-                  .summary = "what a CPU-set expression, as in cpus: of policies, stands for on this machine",
-                  .example = "affinityctl cpus 'llc:2 & !smt - housekeeping'",
-                  .answer = cpus_answer,
-                  .manual = "affinityd.policy(5) has the language, affinityctl(1) the verb"},
-                 globals, status, [&globals, options] { return run_cpus(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "cpus",
+                           .summary = "the CPUs that a CPU-set expression stands for here",
+                           .example = "affinityctl cpus 'llc:2 & !smt - housekeeping'",
+                           .answer = cpus_answer,
+                           .manual = "affinityd.policy(5) has the language, affinityctl(1) the verb"},
+                          globals, status, [&globals, options] { return run_cpus(*options, globals); });
     verb->add_option("EXPR", options->text, "the expression; in a shell, in quotes")->required();
     add_repeated(*verb, "--nic", options->nics,
                  "what a bare `nic` means: an interface or a glob; may be given again; without: all "

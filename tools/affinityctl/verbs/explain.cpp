@@ -292,7 +292,7 @@ using Found = std::expected<std::optional<json>, CallError>; ///< no value: ther
 
 /// The place where explanations come from.
 struct Source {
-    /// Of a PID, a TID, an interface or an interrupt.
+    /// Explains a PID, a TID, an interface or an interrupt.
     std::function<Answer(const std::string&)> explain;
     /// Processes and queues under a policy: a status, or the plan of a recorded machine.
     std::function<Answer()> state;
@@ -429,7 +429,7 @@ void add_explain(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<ExplainOptions>();
     auto* verb = add_verb(app,
                           {.name = "explain",
-                           .summary = "why something is where it is; with --root, on a recorded machine",
+                           .summary = "why something is where it is",
                            .example = "affinityctl explain 4711 eth0",
                            .answer = explain_answer},
                           globals, status, [&globals, options] { return run_explain(*options, globals); });

@@ -188,7 +188,7 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<HistoryOptions>();
     auto* verb = add_verb(app,
                           {.name = "history",
-                           .summary = "what was measured so far, and whether the last run is as it should be",
+                           .summary = "measurements so far, and whether the last is as expected",
                            .example = "affinityctl history --kind ttcp --svg throughput.svg",
                            .answer = history_answer},
                           globals, status, [&globals, options] { return run_history(globals, *options); });

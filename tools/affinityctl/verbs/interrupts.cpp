@@ -499,7 +499,7 @@ void add_nics(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<NicsOptions>();
     auto* verb = add_verb(app,
                           {.name = "nics",
-                           .summary = "the network interfaces: queues, the interrupt of each, where it goes",
+                           .summary = "network interfaces: queues, interrupts, where they go",
                            .example = "affinityctl nics eth0 --interval 2s",
                            .answer = nic_fields,
                            .is_list = true},
@@ -510,14 +510,13 @@ void add_nics(CLI::App& app, Globals& globals, int& status) {
 
 void add_irqs(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<IrqsOptions>();
-    auto* verb =
-        add_verb(app,
-                 {.name = "irqs",
-                  .summary = "the interrupts: which are a NIC's, of which queue, where they go, how often",
-                  .example = "affinityctl irqs --nics",
-                  .answer = irq_fields,
-                  .is_list = true},
-                 globals, status, [&globals, options] { return run_irqs(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "irqs",
+                           .summary = "interrupts: their NIC and queue, where they go, how often",
+                           .example = "affinityctl irqs --nics",
+                           .answer = irq_fields,
+                           .is_list = true},
+                          globals, status, [&globals, options] { return run_irqs(*options, globals); });
     verb->add_flag("--nics", options->nics, "only lines of network interfaces");
     add_time(*verb, "--interval", options->interval, milliseconds(50),
              "time to watch, for rates instead of counts since boot");

@@ -66,7 +66,7 @@ std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& op
         CallError{subject.error().code == ENOTCONN ? exit_no_daemon : exit_failure, subject.error().message});
 }
 
-/// What the advice depends on: where all processes are meant, those of the busiest one's name.
+/// The facts that the advice depends on: where all processes are meant, those of the busiest one's name.
 void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
                 const json& status, LocalityReport& report, std::function<bool(int)> is_meant) {
     auto figures = report.figures;
@@ -85,7 +85,7 @@ void find_facts(const Root& root, const locality::Nearness& near, const locality
     report.facts.steered_by = steering_policy(status, pids);
 }
 
-/// What was seen, worked out for this machine as it is now.
+/// All that was seen, worked out for this machine as it is now.
 LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
                          const locality::Nearness& near, const LocalitySubject& subject,
                          const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others,
@@ -146,14 +146,12 @@ Outcome run_locality(const LocalityOptions& options, const Globals& globals) {
 
 void add_locality(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<LocalityOptions>();
-    auto* verb = add_verb(
-        app,
-        {.name = "locality",
-         .summary =
-             "who reads on which CPU what the kernel took in on which; works without a daemon; needs root",
-         .example = "affinityctl locality nginx --for 30s",
-         .answer = locality_answer},
-        globals, status, [&globals, options] { return run_locality(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "locality",
+                           .summary = "who reads on which CPU what arrived on which; needs root",
+                           .example = "affinityctl locality nginx --for 30s",
+                           .answer = locality_answer},
+                          globals, status, [&globals, options] { return run_locality(*options, globals); });
     verb->add_option("SUBJECT", options->subject,
                      "policy, PID, systemd unit or interface; without: all processes")
         ->check(not_empty()); // $(pidof nginx) of one that does not run is not all

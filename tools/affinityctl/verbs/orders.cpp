@@ -27,9 +27,7 @@ CLI::App* add_order(CLI::App& app, Verb verb, Order order, Globals& globals, int
 void add_orders(CLI::App& app, Globals& globals, int& status) {
     add_order(
         app,
-        {.name = "reload",
-         .summary = "read policies and settings again; of a file with errors the last good version stays",
-         .example = "affinityctl reload"},
+        {.name = "reload", .summary = "read policies and settings again", .example = "affinityctl reload"},
         {.method = "Reload", .doing = "reloading"}, globals, status);
     add_order(app,
               {.name = "apply",
@@ -38,7 +36,7 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
               {.method = "Apply", .doing = "applying"}, globals, status);
     add_order(app,
               {.name = "release",
-               .summary = "put back what a policy or a process was given, until the next apply or reload",
+               .summary = "put back what was changed, until the next apply or reload",
                .example = "affinityctl release nginx"},
               {.method = "Release", .doing = "releasing"}, globals, status);
 }

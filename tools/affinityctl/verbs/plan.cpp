@@ -272,14 +272,12 @@ Outcome run_plan(const PlanOptions& options, const Globals& globals) {
 
 void add_plan(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<PlanOptions>();
-    auto* verb = add_verb(
-        app,
-        {.name = "plan",
-         .summary = "what a full pass would change now; with files, what they would; with --root, on a "
-                    "recorded machine",
-         .example = "affinityctl plan nginx.yaml",
-         .answer = plan_answer},
-        globals, status, [&globals, options] { return run_plan(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "plan",
+                           .summary = "what the next pass would change; with files, what they would",
+                           .example = "affinityctl plan nginx.yaml",
+                           .answer = plan_answer},
+                          globals, status, [&globals, options] { return run_plan(*options, globals); });
     verb->add_option(
         "PATH", options->paths,
         "policy files, or folders of them: what they would change if they were installed now; with --root "

@@ -68,7 +68,7 @@ json held_by(const json& status, const std::string& name) {
 // clang-format off
 constexpr Field listed_fields[] = {
     {"name", "POLICY", "text", "its name"},
-    {"file", "FILE", "text", "its file"},
+    {"file", "FILE", "prose", "its file"},
     {"description", "", "text", "its description"},
     {"priority", "PRIORITY", "number", "its priority"},
     {"specificity", "", "number", "how narrow its match is"},
@@ -214,7 +214,7 @@ void add_policies(CLI::App& app, Globals& globals, int& status) {
     const auto run = [&globals, options] { return run_policies(*options, globals); };
     auto* verb = add_verb(app,
                           {.name = "policies",
-                           .summary = "where each policy comes from, what it overrides, what it holds now",
+                           .summary = "where each policy comes from, what it overrides and holds",
                            .example = "affinityctl policies show nginx",
                            .answer = policies_answer},
                           globals, status, run);

@@ -22,8 +22,8 @@ void warn_of_missing(const std::vector<std::string>& folders);
 [[nodiscard]] std::expected<affinityd::policy::PolicySet, CallError>
 read_policy_set(const std::vector<std::string>& paths, const Globals& globals);
 
-/// What would be in force if the files and folders `paths` were installed beside what daemon_folders() have
-/// now.
+/// The policies that would be in force if the files and folders `paths` were installed beside what
+/// daemon_folders() have now.
 struct Preview {
     affinityd::policy::PolicySet set;
     std::vector<std::string> names; ///< of the policies that `paths` give

@@ -491,13 +491,12 @@ Outcome run_status(const StatusOptions& options, const Globals& globals) {
 
 void add_status(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<StatusOptions>();
-    auto* verb =
-        add_verb(app,
-                 {.name = "status",
-                  .summary = "whether all is as the policies want it, and if not, the commands that help",
-                  .example = "affinityctl status nginx",
-                  .answer = status_answer},
-                 globals, status, [&globals, options] { return run_status(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "status",
+                           .summary = "whether all is as the policies want it, and if not, what helps",
+                           .example = "affinityctl status nginx",
+                           .answer = status_answer},
+                          globals, status, [&globals, options] { return run_status(*options, globals); });
     verb->add_option("SUBJECT", options->subject,
                      "a policy, unit, PID or interface: its threads and queues one by one")
         ->check(not_empty());

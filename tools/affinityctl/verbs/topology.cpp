@@ -180,7 +180,7 @@ std::string machine_name(const affinityd::host::Root& root) {
     return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-/// What the daemon reports about this machine; empty if none answers, which is no fault.
+/// The daemon's report on this machine; empty if none answers, which is no fault.
 Occupancy present_occupancy(const Globals& globals) {
     const auto status = status_if_any(globals);
     return status.is_object() ? occupancy_of_status(status) : Occupancy{};
@@ -254,15 +254,12 @@ Outcome run_topology(const TopologyOptions& options, const Globals& globals) {
 
 void add_topology(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<TopologyOptions>();
-    auto* verb = add_verb(
-        app,
-        {.name = "topology",
-         .summary =
-             "packages, caches, cores, NUMA nodes, and who is pinned where: a tree. Its numbers are those of "
-             "CPU-set expressions (llc:2, core:5)",
-         .example = "affinityctl topology --policy nginx --svg machine.svg",
-         .answer = topology_answer},
-        globals, status, [&globals, options] { return run_topology(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "topology",
+                           .summary = "packages, caches, cores, nodes, and who is pinned where",
+                           .example = "affinityctl topology --policy nginx --svg machine.svg",
+                           .answer = topology_answer},
+                          globals, status, [&globals, options] { return run_topology(*options, globals); });
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
     verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")
         ->type_name("FILE")

@@ -147,7 +147,7 @@ RowOrder order_named(const std::string& name) {
     return static_cast<RowOrder>(at);
 }
 
-/// What is wrong with the name of a policy; "": nothing.
+/// The fault of a policy's name; "": nothing.
 std::string unknown_policy(const json& status, const std::string& asked) {
     if (asked.empty()) return {};
     std::vector<std::string> names;
@@ -207,14 +207,13 @@ Outcome run_watch(const ScreenOptions& options, const Globals& globals) {
 
 void add_watch(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<ScreenOptions>();
-    auto* verb =
-        add_verb(app,
-                 {.name = "watch",
-                  .summary = "the threads under policy as they run: CPU, mask, share of a CPU, migrations",
-                  .example = "affinityctl watch nginx --interval 500ms",
-                  .answer = watch_fields,
-                  .is_list = true},
-                 globals, status, [&globals, options] { return run_watch(*options, globals); });
+    auto* verb = add_verb(app,
+                          {.name = "watch",
+                           .summary = "threads under policy as they run: CPU, share, migrations",
+                           .example = "affinityctl watch nginx --interval 500ms",
+                           .answer = watch_fields,
+                           .is_list = true},
+                          globals, status, [&globals, options] { return run_watch(*options, globals); });
     verb->add_option("policy", options->policy, "only the threads of this policy");
     add_time(*verb, "--interval", options->interval, milliseconds(100),
              "time between two samples (default: 1s)");

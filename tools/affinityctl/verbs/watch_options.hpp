@@ -16,10 +16,10 @@ namespace affinityctl {
 
 /// Gives up, for good, all capabilities(7) but those that watching needs once it has begun: reading BPF maps,
 /// looking at processes and their sockets, and writing the picture where the user says. Programs that are
-/// started get no more than these either. What a kernel does not know is passed over.
+/// started get no more than these either. Those that a kernel does not know are passed over.
 void keep_few_capabilities();
 
-/// What verbs have that watch for a time and draw what they saw.
+/// Options of verbs that watch for a time and draw what they saw.
 struct WatchOptions {
     std::string time = "10s"; ///< --for
     std::string svg;          ///< --svg; "": none; "-": standard output

@@ -240,7 +240,7 @@ constexpr std::array<BoxLook, 10> box_looks{{{"#ffffff", "#b4bdca", 5, 1},
                                              {"#f1f3f6", "#c3cbd6", 4, 1}}};
 const BoxLook& look_of(Kind kind) { return box_looks.at(static_cast<std::size_t>(kind)); }
 
-/// Of things that hang below a box, in the order of Hanging::Kind.
+/// Looks of things that hang below a box, in the order of Hanging::Kind.
 struct PillLook {
     const char *fill, *stroke, *ink, *faint;
     double radius;
