@@ -277,13 +277,13 @@ constexpr Field floods[] = {
 };
 constexpr Field cost_nics[] = {
     {"nic", "", "text", "the interface"},
-    {"bytes", "", "count", "its traffic"},
+    {"bytes", "", "number", "its traffic"},
     {"shared", "", "flag", "other policies use it, too"},
 };
 constexpr Field past_costs[] = {
     {"model", "", "text", "the model of that period"},
-    {"ended_at", "", "count", "its end, s since 1970"},
-    {"bytes", "", "count", "its traffic"},
+    {"ended_at", "", "number", "its end, s since 1970"},
+    {"bytes", "", "number", "its traffic"},
     {"cpu_seconds", "", "number", "its CPU time"},
     {"cpu_seconds_per_gb", "", "number?", "both together"},
 };
@@ -293,7 +293,7 @@ constexpr Field costs[] = {
     {"seconds", "", "number", "the length of the period"},
     {"nics", "", "object[]", "its interfaces", cost_nics},
     {"", "NICS", "text", "", {}, nics_with_shared},
-    {"bytes", "", "count", "its traffic"},
+    {"bytes", "", "number", "its traffic"},
     {"", "GB", "text", "", {}, gigabytes},
     {"cpu_seconds", "", "number", "the CPU time of its processes' control groups"},
     {"cpu_seconds_per_gb", "", "number?", "both together"},
@@ -313,7 +313,7 @@ constexpr Field records[] = {
     {"", "CPU S/GB", "text", "", {}, record_cost},
     {"policies", "POLICIES", "text", "the policies in force"},
     {"seconds", "", "number", "its length"},
-    {"bytes", "", "count", "its traffic"},
+    {"bytes", "", "number", "its traffic"},
     {"bits_per_second", "", "number", "its throughput"},
     {"cpu_seconds", "", "number", "its CPU time"},
     {"touches_nic_interrupts", "", "flag*", "it went over a NIC"},

@@ -16,10 +16,9 @@ constexpr const char* no_root = "--root names a recorded machine, and this is do
 /// A pass over a large and busy machine may take minutes, and goes on when nobody waits any more.
 constexpr std::chrono::minutes longest_work{10};
 
-constexpr Field policy_fields[] = {{"policy", "", "text", "the policy"},
-                                   {"text", "", "text*", "its part of the report"}};
 constexpr Field order_fields[] = {
     {"ok", "", "flag", "all of it was done"},
+    {"dry_run", "", "flag*", "nothing was changed"},
     {"message", "", "text", "the report, in lines"},
     {"policies", "", "any", "the report by policy"},
 };
@@ -81,7 +80,8 @@ Outcome tell(const Globals& globals, const Order& order) {
                    {order.no_block ? Patience{}.time : longest_work, order.no_block ? "" : order.doing});
     Document document;
     if (!answer) {
-        document.value = record(order_answer, {false, answer.error().message, nlohmann::json::array()});
+        document.value = record(order_answer, {false, nlohmann::json(nlohmann::json::value_t::discarded),
+                                               answer.error().message, nlohmann::json::array()});
         document.complaints.push_back("affinityctl: " + answer.error().message);
         document.code = answer.error().code;
         return document;
