@@ -19,7 +19,7 @@ namespace affinityctl {
 namespace {
 
 using affinityd::topology::Topology;
-using Kind = Part::Kind;
+using PartKind = Part::Kind;
 
 /// Something that hangs below a box on a short stem.
 struct Pill {
@@ -49,7 +49,7 @@ double text_width(const std::string& text, double font_size) {
 constexpr double title_font = 12, note_font = 9.5, pill_font = 10.5;
 
 bool is_wrapper(const Part& part) {
-    return part.kind == Kind::cache || part.kind == Kind::cluster || part.kind == Kind::die;
+    return part.kind == PartKind::cache || part.kind == PartKind::cluster || part.kind == PartKind::die;
 }
 
 /// The only part inside a cache, cluster or die, if it has the same CPUs and nothing hangs outside it; else
@@ -114,7 +114,7 @@ Block cpu_block(const Part& cpu, std::string caches) {
 /// The CPUs of a core. Caches inside the core, as in the modules of old Opterons, appear in the tooltip only.
 void add_cpus(const PartNames& names, const Part& part, const std::string& caches, std::vector<Block>& into) {
     for (const auto& inner : part.parts) {
-        if (inner.kind == Kind::cpu)
+        if (inner.kind == PartKind::cpu)
             into.push_back(cpu_block(inner, caches));
         else
             add_cpus(names, inner, caches + (caches.empty() ? "" : ", ") + names.of(inner), into);
@@ -139,7 +139,7 @@ Block core_block(const PartNames& names, const Part& core) {
 std::string common_caches(const std::vector<Block>& blocks) {
     std::string common;
     for (const auto& block : blocks) {
-        if (block.part->kind != Kind::core || block.caches.empty()) return {};
+        if (block.part->kind != PartKind::core || block.caches.empty()) return {};
         if (!common.empty() && block.caches != common) return {};
         common = block.caches;
     }
@@ -177,25 +177,25 @@ Block make_block(const PartNames& names, const Part& top, const HangingByPart& h
         caches += (caches.empty() ? "" : ", ") + names.of(*part);
         part = next;
     }
-    if (part->kind == Kind::core) {
+    if (part->kind == PartKind::core) {
         block = core_block(names, *part);
         block.caches = std::move(caches);
         return block;
     }
-    if (part->kind == Kind::cpu)
+    if (part->kind == PartKind::cpu)
         return cpu_block(*part, std::move(caches)); // its core has no place in the tree
     block.part = part;
     block.title = caches.empty() ? names.of(*part) : caches + ", " + names.of(*part);
     for (const auto& inner : part->parts)
         block.inside.push_back(make_block(names, inner, hanging, heading_room));
-    const bool of_cores = !block.inside.empty() && block.inside[0].part->kind >= Kind::core;
+    const bool of_cores = !block.inside.empty() && block.inside[0].part->kind >= PartKind::core;
     if (const auto common = common_caches(block.inside); !common.empty()) block.note = "each core: " + common;
-    const double pad = part->kind == Kind::machine ? 0 : 10;
-    const double head = part->kind == Kind::machine ? 0 : block.note.empty() ? 24 : 38;
+    const double pad = part->kind == PartKind::machine ? 0 : 10;
+    const double head = part->kind == PartKind::machine ? 0 : block.note.empty() ? 24 : 38;
     const auto size = arrange(block.inside,
-                              of_cores                      ? 6
-                              : part->kind == Kind::machine ? 18
-                                                            : 10,
+                              of_cores                          ? 6
+                              : part->kind == PartKind::machine ? 18
+                                                                : 10,
                               of_cores ? 1.7 : 1.5);
     for (auto& inner : block.inside)
         inner.x += pad, inner.y += head;
@@ -238,7 +238,7 @@ constexpr std::array<BoxLook, 10> box_looks{{{"#ffffff", "#b4bdca", 5, 1},
                                              {"#f2f0fa", "#a69cd0", 8, 1.2},
                                              {"#ffffff", "#b4bdca", 5, 1},
                                              {"#f1f3f6", "#c3cbd6", 4, 1}}};
-const BoxLook& look_of(Kind kind) { return box_looks.at(static_cast<std::size_t>(kind)); }
+const BoxLook& look_of(PartKind kind) { return box_looks.at(static_cast<std::size_t>(kind)); }
 
 /// Looks of things that hang below a box, in the order of Hanging::Kind.
 struct PillLook {
@@ -277,11 +277,11 @@ class Boxes {
     }
     /// A box and all that is inside and below it.
     void draw(const Block& block) {
-        if (block.part->kind == Kind::cpu) return cpu(block);
+        if (block.part->kind == PartKind::cpu) return cpu(block);
         out_ += fmt::format("<g id=\"{}\">", part_id(view_.topology, *block.part));
-        if (block.part->kind == Kind::core)
+        if (block.part->kind == PartKind::core)
             core(block);
-        else if (block.part->kind != Kind::machine)
+        else if (block.part->kind != PartKind::machine)
             group(block);
         for (const auto& inner : block.inside)
             draw(inner);
@@ -301,7 +301,7 @@ class Boxes {
 
     void group(const Block& block) {
         out_ += svg_title(block.title + ": CPUs " + short_list(block.part->cpus));
-        const bool outer = block.part->kind == Kind::drawer || block.part->kind == Kind::book;
+        const bool outer = block.part->kind == PartKind::drawer || block.part->kind == PartKind::book;
         rect(block, look_of(block.part->kind), outer ? " stroke-dasharray=\"6 4\"" : "");
         out_ += svg_text(block.x + 10, block.y + 16, 12, "#2a323d", block.title, "font-weight=\"600\"");
         badges(block, block.x + 14 + text_width(block.title, 12));
@@ -309,7 +309,7 @@ class Boxes {
     }
 
     void core(const Block& block) {
-        BoxLook look = look_of(Kind::core);
+        BoxLook look = look_of(PartKind::core);
         const auto kind = names_.kind_of(*block.part);
         const auto found = std::ranges::find(view_.topology.kinds, kind, &affinityd::topology::Kind::name);
         if (found != view_.topology.kinds.end() && found->rank > 0) look.fill = "#f6f4ec", look.radius = 11;

@@ -22,7 +22,7 @@ namespace {
 using affinityd::counted;
 using affinityd::CpuSet;
 using affinityd::topology::Topology;
-using Kind = Part::Kind;
+using PartKind = Part::Kind;
 using Look = Document::Look;
 
 std::string distances(const Topology& topology) {
@@ -88,7 +88,7 @@ struct PlainCore {
 /// Adds the CPUs of a core to what is known of it; false if they differ in more than their numbers.
 bool add_cpus(PlainCore& plain, const Part& core, const Topology& topology) {
     for (const auto& inner : core.parts) {
-        if (inner.kind != Kind::cpu) return false;
+        if (inner.kind != PartKind::cpu) return false;
         const unsigned cpu = inner.cpus.first();
         auto marks = fmt::format("{}", fmt::join(boot_marks(topology, cpu), ", "));
         if (!plain.cpus.empty() && marks != plain.marks) return false;
@@ -102,9 +102,9 @@ std::optional<PlainCore> plain_core(const Part& top, const PartNames& names, con
                                     const std::function<bool(const Part&)>& is_bare) {
     PlainCore plain;
     const Part* part = &top;
-    for (; part->kind != Kind::core && is_bare(*part); part = &part->parts[0]) {
+    for (; part->kind != PartKind::core && is_bare(*part); part = &part->parts[0]) {
         // Caches from the third level on have numbers of their own.
-        const bool is_private = part->kind == Kind::cache && topology.caches[part->index].level < 3 &&
+        const bool is_private = part->kind == PartKind::cache && topology.caches[part->index].level < 3 &&
                                 part->parts.size() == 1 && part->parts[0].cpus == part->cpus;
         if (!is_private) return std::nullopt;
         plain.caches += (plain.caches.empty() ? "" : " + ") + names.of(*part);
@@ -219,13 +219,13 @@ class Tree {
         std::string names;
         while (true) {
             names += (names.empty() ? "" : " + ") +
-                     (part->kind == Kind::core ? core_name(*part) : names_.of(*part));
-            const bool goes_on = part->kind < Kind::core && part->parts.size() == 1 &&
+                     (part->kind == PartKind::core ? core_name(*part) : names_.of(*part));
+            const bool goes_on = part->kind < PartKind::core && part->parts.size() == 1 &&
                                  part->parts[0].cpus == part->cpus && is_bare(*part);
             if (!goes_on) break;
             part = &part->parts[0];
         }
-        if (part->kind != Kind::core) {
+        if (part->kind != PartKind::core) {
             line(depth, names + ": CPUs " + short_list(part->cpus));
             below(*part, depth + 1);
             return;
@@ -239,7 +239,7 @@ class Tree {
     /// With the caches that a CPU has to itself inside the core, as in the modules of old Opterons.
     void add_cpus(const Part& part, const std::string& caches, std::string& text) const {
         for (const auto& inner : part.parts) {
-            if (inner.kind == Kind::cpu)
+            if (inner.kind == PartKind::cpu)
                 text += (text.empty() ? "" : ", ") + cpu_text(inner.cpus.first(), caches);
             else
                 add_cpus(inner, caches + (caches.empty() ? "" : " + ") + names_.of(inner), text);
@@ -255,7 +255,7 @@ class Tree {
             if (alike.size() >= least_alike) {
                 line(depth, alike_text(alike) + marked(alike[0].marks));
                 i += alike.size() - 1;
-            } else if (part.parts[i].kind != Kind::cpu) {
+            } else if (part.parts[i].kind != PartKind::cpu) {
                 print(part.parts[i], depth);
             }
         }
