@@ -63,12 +63,12 @@ std::string render(const Document::Verbatim& verbatim, const Page& page) {
 }
 
 /// The columns of a table that are shown, and their cells.
-struct Cells {
+struct TextCells {
     Row heading;
     Rows rows;
     bool has_prose = false; ///< the last column is wrapped
 
-    explicit Cells(const Document::Table& table) : rows(table.rows.size()) {
+    explicit TextCells(const Document::Table& table) : rows(table.rows.size()) {
         for (const auto& field : table.fields)
             if (table.columns.empty() && *field.heading != '\0') add(field, table.rows);
         for (const auto column : table.columns)
@@ -146,7 +146,7 @@ std::string lines_of(const Row& row, const std::vector<std::size_t>& widths, boo
     return (page.width == 0 ? text : cut(text, page.width, page)) + "\n";
 }
 
-std::string text_of_cells(const Cells& cells, const Page& page) {
+std::string text_of_cells(const TextCells& cells, const Page& page) {
     auto widths = cells.widths();
     if (page.width > 0) shrink(widths, cells.has_prose, page);
     auto heading = lines_of(cells.heading, widths, false, page);
@@ -157,7 +157,7 @@ std::string text_of_cells(const Cells& cells, const Page& page) {
     return text;
 }
 
-std::string folded(const Cells& cells, std::size_t keys, const Page& page) {
+std::string folded(const TextCells& cells, std::size_t keys, const Page& page) {
     const auto widths = cells.widths();
     std::string text;
     for (std::size_t next = keys; next < widths.size();) {
@@ -177,7 +177,7 @@ std::string folded(const Cells& cells, std::size_t keys, const Page& page) {
 }
 
 std::string render(const Document::Table& table, const Page& page) {
-    Cells cells(table);
+    TextCells cells(table);
     if (page.width == 0 || total(cells.widths()) <= page.width) return text_of_cells(cells, page);
     cells.drop_empty(table.keys);
     return table.folded ? folded(cells, table.keys, page) : text_of_cells(cells, page);

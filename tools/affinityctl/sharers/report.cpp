@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/report.hpp"
 
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/values/counted.hpp"
-#include "affinityctl/views/json_text.hpp"
 
 #include <algorithm>
 #include <cmath>

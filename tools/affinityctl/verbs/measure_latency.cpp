@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
@@ -6,7 +7,6 @@
 #include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
 #include "experiments/latency.hpp"
 #include "topology/reader.hpp"
 

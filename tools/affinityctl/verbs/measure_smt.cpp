@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/json_text.hpp"
 #include "base/text.hpp"
 #include "experiments/smt.hpp"
 
