@@ -284,7 +284,7 @@ Slices Daemon::stop(std::function<void()> done) {
     bookkeeping_.begin_costs(true);
     writers_.stop();
     units_.begin_stop();
-    // What a policy keeps has no record in force any more, and so is not restored. Units keep theirs.
+    // Tasks that a policy keeps have no record in force any more, and so are not restored. Units keep theirs.
     for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
         const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);
         if (!is_unit && shared_.current->keeps_on_stop(entry->record->policy))

@@ -69,8 +69,8 @@ class Budget {
     Clock::time_point latest_{};                        ///< of these
 };
 
-/// Which processes are to be looked at again although no event will name them. What a process writes over its
-/// arguments, or that it listens, the kernel does not tell: such a process is looked at ten times in the
+/// Processes that are to be looked at again although no event will name them. The kernel reports neither that
+/// one writes over its arguments nor that it listens: such a process is looked at ten times in the
 /// five seconds after it was born, ran a program or changed its name or user. A new one is looked at once it
 /// has settled. Bounded: 16,384 processes wait; passes find those that are left out.
 class LaterLooks {

@@ -141,7 +141,7 @@ LocalityFigures figures_of(const ReadCounts& seen, const Nearness& near,
     return figures;
 }
 
-// What brings packets to a CPU.
+// The sources of packets on a CPU.
 
 using machine::Machine;
 using netdev::Nic;

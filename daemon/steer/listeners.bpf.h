@@ -40,7 +40,7 @@ struct {
     __type(value, __u64);
 } strangers SEC(".maps");
 
-/* Of IPv4 or IPv6, as the address is. */
+/* The same port at any address of its family. */
 static __always_inline struct steer_address any_of(const struct steer_address *at) {
     struct steer_address any = {.space = at->space, .port = at->port, .protocol = at->protocol};
 
