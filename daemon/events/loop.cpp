@@ -4,7 +4,6 @@
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
 #include "base/text.hpp"
-#include "host/self.hpp"
 
 #include <csignal>
 
@@ -193,7 +192,6 @@ void Loop::all_done() {
     follow_steering();
     if (!is_ready_) {
         is_ready_ = true;
-        host::forget_code();
         sd_notify(0, "READY=1");
         log_.info("ready");
     }

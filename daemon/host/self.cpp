@@ -8,13 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <span>
 #include <string_view>
 
 #include <grp.h>
-#include <link.h>
 #include <linux/capability.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -73,20 +70,6 @@ int allow_many_open_files(std::uint64_t most) {
     if (limit.rlim_cur >= wanted) return 0;
     limit.rlim_cur = wanted;
     return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : errno;
-}
-
-void forget_code() {
-    const auto forget = [](dl_phdr_info* object, std::size_t, void*) {
-        for (const auto& part : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
-            if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
-            const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-            const auto begin = (object->dlpi_addr + part.p_vaddr) / page * page;
-            const auto end = object->dlpi_addr + part.p_vaddr + part.p_memsz;
-            ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // NOLINT: an address
-        }
-        return 0;
-    };
-    ::dl_iterate_phdr(forget, nullptr);
 }
 
 std::uint64_t ticks_a_second() {

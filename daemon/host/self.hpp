@@ -28,10 +28,6 @@ namespace affinityd::host {
 /// by children. 0 or errno: a wish, not a need. setrlimit(2).
 int allow_many_open_files(std::uint64_t most = 65'536);
 
-/// Unmaps the code that was used so far, of this program and its libraries: most of it only the start needs.
-/// The kernel keeps it in its cache, and maps it again where it is wanted.
-void forget_code();
-
 /// Clock ticks a second, in which the kernel counts for users: sysconf(3), _SC_CLK_TCK. At least 1.
 [[nodiscard]] std::uint64_t ticks_a_second();
 /// Clock ticks since boot, as the start times of tasks, proc_pid_stat(5).
