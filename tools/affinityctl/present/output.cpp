@@ -120,7 +120,6 @@ void print_text(const std::string& text, bool may_page) {
     const auto command = may_page && ::isatty(STDOUT_FILENO) == 1 ? pager_command() : "";
     if (!command.empty() && show_in_pager(text, command)) return;
     fmt::print("{}", text);
-    std::fflush(stdout);
 }
 
 std::expected<void, CallError> check_picture(const Globals& globals, const std::string& path) {
