@@ -32,8 +32,9 @@ Result<NumberedEntries> NumberedEntries::open(const host::Dir& parent, const std
 Result<std::optional<int>> NumberedEntries::next() {
     errno = 0; // the end and a fault are told apart by errno alone; readdir(3)
     while (const dirent* entry = stream_ ? ::readdir(stream_.get()) : nullptr) {
-        if (!is_digit(*entry->d_name)) continue;
-        if (const auto number = parse_number<int>(entry->d_name)) return number;
+        const std::string_view name = entry->d_name;
+        if (!is_digit(name.front()) || (name.front() == '0' && name != "0")) continue;
+        if (const auto number = parse_number<int>(name)) return number;
     }
     if (errno != 0 && !host::means_absent(errno)) return fail("cannot list numbered entries", {}, errno);
     return std::nullopt;
@@ -79,7 +80,7 @@ Result<std::vector<int>> list_all(const host::Root& root) {
         const auto pid = entries->next();
         if (!pid) return std::unexpected(pid.error());
         if (!*pid) break;
-        pids.push_back(**pid);
+        if (**pid != 0) pids.push_back(**pid); // the kernel makes no such folder
     }
     std::ranges::sort(pids);
     return pids;

@@ -41,6 +41,12 @@ host::Root live() {
     return std::move(*root);
 }
 
+/// Until all that listen are listed.
+void await_listeners(FactSources& sources) {
+    sources.listeners()->want({{1, 65535}});
+    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
+}
+
 /// A child that runs `life`, tells that it is ready, and waits to be ended; ended and collected at the latest
 /// here.
 class Child {
@@ -199,7 +205,9 @@ TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
     while (!is_dead() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ASSERT_TRUE(is_dead());
-    const auto process = read_process(root, pid);
+    FactSources sources(root);
+    await_listeners(sources);
+    const auto process = read_process(root, pid, &sources);
     ASSERT_TRUE(process);
     EXPECT_EQ(process->facts->exe(), own->facts->exe());
     EXPECT_TRUE(process->facts->is_exe_true());
@@ -297,8 +305,7 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     EXPECT_TRUE(find(Protocol::tcp, tcp.port())->listens());
     EXPECT_NE(find(Protocol::udp, udp.port()), nullptr);
     FactSources sources(root);
-    sources.listeners()->want({{1, 65535}});
-    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
+    await_listeners(sources);
     const auto ports =
         sources
             .listen_ports(std::to_string(::getpid()),
@@ -349,7 +356,9 @@ TEST(Live, ANamespaceOfItsOwnIsReadThere) {
     ::close(tell[1]);
     EXPECT_FALSE(shares_network_namespace(root, child.pid()));
     EXPECT_TRUE(shares_network_namespace(root, ::getpid()));
-    const auto process = read_process(root, child.pid());
+    FactSources sources(root);
+    await_listeners(sources);
+    const auto process = read_process(root, child.pid(), &sources);
     EXPECT_EQ(process->facts->listen_ports(), std::vector<std::uint16_t>{});
     EXPECT_EQ(process->facts->foreign_ports(), std::vector<std::uint16_t>{port});
 }
@@ -370,7 +379,9 @@ TEST(Live, APortBelongsToTheNamespaceOfItsSocketWhereverItsProcessLives) {
     ASSERT_EQ(::read(tell[0], &port, sizeof port), static_cast<ssize_t>(sizeof port))
         << "the test needs root";
     ::close(tell[0]);
-    const auto process = read_process(root, child.pid());
+    FactSources sources(root);
+    await_listeners(sources);
+    const auto process = read_process(root, child.pid(), &sources);
     EXPECT_TRUE(std::ranges::binary_search(process->facts->listen_ports(), port));
     EXPECT_EQ(process->facts->foreign_ports(), std::vector<std::uint16_t>{});
 }
