@@ -46,7 +46,7 @@ class MemoryMover {
 
     /// Queues a move; one of the same process that still waits is replaced. The thread starts with the first.
     void ask(MemoryMove move);
-    /// What has been done since the last call.
+    /// The moves done since the last call.
     [[nodiscard]] std::vector<MemoryMoved> take_done();
 
   private:

@@ -134,7 +134,7 @@ std::string fault_of(const struct stat& status, bool is_on_the_way) {
         return "it belongs to user " + std::to_string(status.st_uid) + ", not to root" +
                (own == 0 ? "" : " or user " + std::to_string(own));
     if (S_ISLNK(status.st_mode) || (is_on_the_way && (status.st_mode & S_ISVTX) != 0)) return {};
-    if ((status.st_mode & S_IWOTH) != 0) return "everybody can write to it";
+    if ((status.st_mode & S_IWOTH) != 0) return "any user can write to it";
     if ((status.st_mode & S_IWGRP) != 0) return "its group can write to it";
     return {};
 }

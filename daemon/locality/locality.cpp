@@ -54,7 +54,7 @@ double sum_of(const Weights& weights) {
     return sum;
 }
 
-/// What is known of one process while its counts are added up.
+/// Sums of one process, while its counts are added up.
 struct Tally {
     std::uint64_t reads = 0, unknown = 0;
     Weights readers; ///< where those are read of which the arrival is known
@@ -170,7 +170,8 @@ bool receives(const machine::Vector& vector) {
            vector.kind == irq::Kind::data_unknown;
 }
 
-/// What moves packets from a queue to another CPU than that of its interrupt; "" if nothing is set.
+/// The setting that moves packets from a queue to another CPU than that of its interrupt; "" if nothing is
+/// set.
 std::string mover(const netdev::Queue& queue, unsigned cpu) {
     if (queue.steering && queue.steering->contains(cpu))
         return queue.flow_count.value_or(0) > 0 ? "RPS or RFS" : "RPS";

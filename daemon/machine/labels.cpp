@@ -37,7 +37,7 @@ constexpr std::array top_keys{
 };
 constexpr std::array form_keys{
     Key{Level::other, "label", Type::text, {}, "", "", "\"{IF}_rxq{N}\"", "The label with placeholders."},
-    Key{Level::other, "kind", Type::choice, kind_names, "", "", "rx", "What the interrupt is for."},
+    Key{Level::other, "kind", Type::choice, kind_names, "", "", "rx", "The purpose of the interrupt."},
     Key{Level::other, "alone", Type::choice, kind_names, "", "", "rxtx", "The kind where no line of another form carries the device's data."},
     Key{Level::other, "driver", Type::text, {}, "", "", "hinic", "The driver that the form belongs to."},
     Key{Level::other, "first", Type::integer, {}, "0", "", "1", "The number in the label of the kernel's queue 0.", 0, 0, 65535},

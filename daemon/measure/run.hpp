@@ -41,7 +41,7 @@ class Output {
 
 /// A measuring program in a process group of its own. Knows no event loop: the owner waits for output() and
 /// for the exit of pid(), and reports what it sees. Destroying it kills and reaps what still runs. Lowering
-/// its privileges, and dying with its parent, is the program's own work (measure/lower_self.hpp).
+/// its privileges, and dying with its parent, is the program's own work (measure/program.hpp).
 class Child {
   public:
     /// Executes `command`; the path comes first. Returns once the program is executed (posix_spawn(3)), which

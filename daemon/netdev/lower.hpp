@@ -20,7 +20,7 @@ namespace affinityd::netdev {
 [[nodiscard]] inline bool is_physical(const Nic& nic) { return !nic.device.empty() && !nic.is_representor; }
 
 /// The host's end of a guest or container: a port of a bridge or the like that no device is behind (veth,
-/// tap, a representor). Nobody's traffic here but theirs.
+/// tap, a representor). Only their traffic goes here.
 [[nodiscard]] inline bool is_foreign_port(const Nic& nic) {
     return !is_physical(nic) && nic.lower.empty() && (!nic.master.empty() || nic.is_representor);
 }

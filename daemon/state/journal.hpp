@@ -79,7 +79,7 @@ class Journal final : public planner::UndoLookup {
 
     /// True if a task of the process ever had a mask from us, as far as is known.
     [[nodiscard]] bool has_process(int pid) const;
-    /// True if the mask is one of ours, whoever has it; compared on online CPUs.
+    /// True if the mask is one of ours, of any task; compared on online CPUs.
     [[nodiscard]] bool is_mask_of_ours(const CpuSet& mask, const CpuSet& online) const;
     /// The record of a thread of process `creator` that explains the mask of a task, born then. Null: none
     /// does.

@@ -143,8 +143,8 @@ SEC("tp_btf/tcp_rcv_space_adjust")
 int BPF_PROG(on_tcp_read, struct sock *sk) {
     struct locality_key key = {};
 
-    /* A task that reads owns the socket; a softirq that takes data for the kernel only holds its spin lock, and "current" is whoever was
-     * interrupted. */
+    /* A task that reads owns the socket; a softirq that takes data for the kernel only holds its spin lock, and "current" is the task
+     * that was interrupted. */
     if (sk->sk_lock.owned == 0) {
         __sync_fetch_and_add(&in_softirq, 1);
         return 0;

@@ -68,7 +68,7 @@ TEST_F(Ownership, WhatOthersCanWriteToIsRefused) {
         set_mode(name, usual | S_IWGRP);
         EXPECT_EQ(fault("a/b/file"), line(name, "its group can write to it", "a/b/file"));
         set_mode(name, usual | S_IWOTH);
-        EXPECT_EQ(fault("a/b/file"), line(name, "everybody can write to it", "a/b/file"));
+        EXPECT_EQ(fault("a/b/file"), line(name, "any user can write to it", "a/b/file"));
         set_mode(name, usual);
     }
 }
@@ -76,7 +76,7 @@ TEST_F(Ownership, WhatOthersCanWriteToIsRefused) {
 TEST_F(Ownership, AStickyFolderMayBeOnTheWayButNotTheEnd) {
     set_mode("a", 01777);
     EXPECT_EQ(fault("a/b/file"), "");
-    EXPECT_EQ(fault("a"), line("a", "everybody can write to it", "a"));
+    EXPECT_EQ(fault("a"), line("a", "any user can write to it", "a"));
 }
 
 TEST_F(Ownership, TheEndOfALinkCountsWithItsFolder) {
@@ -90,7 +90,7 @@ TEST_F(Ownership, TheEndOfALinkCountsWithItsFolder) {
         EXPECT_EQ(fault(link), "") << link;
     set_mode("a/b", 0777);
     for (const std::string link : all)
-        EXPECT_EQ(fault(link), line("a/b", "everybody can write to it", link)) << link;
+        EXPECT_EQ(fault(link), line("a/b", "any user can write to it", link)) << link;
     set_mode("a/b", 0755);
     give_away("a/b/file");
     for (const std::string link : all)

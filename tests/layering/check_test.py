@@ -16,7 +16,7 @@ FAULTS = {
     "an include of a room of equal rank": ({"daemon/policy/a.cpp": '#include "topology/topology.hpp"\n'}, "daemon/policy/a.cpp:1:", "runs sideways"),
     "an indented include": ({"daemon/planner/a.cpp": '#  include "app/daemon.hpp"\n'}, "daemon/planner/a.cpp:1:", "runs up"),
     "machine below the planner": ({"daemon/machine/a.cpp": '#include "planner/plan.hpp"\n'}, "daemon/machine/a.cpp:1:", "runs up"),
-    "state below the enforcer": ({"daemon/state/a.cpp": '#include "enforcer/outcome.hpp"\n'}, "daemon/state/a.cpp:1:", "carried out"),
+    "state below the enforcer": ({"daemon/state/a.cpp": '#include "enforcer/executor.hpp"\n'}, "daemon/state/a.cpp:1:", "carried out"),
     "coexist above accounting": ({"daemon/accounting/a.cpp": '#include "coexist/irqbalance.hpp"\n'}, "daemon/accounting/a.cpp:1:", "runs up"),
     "status below app": ({"daemon/status/a.cpp": '#include "app/daemon.hpp"\n'}, "daemon/status/a.cpp:1:", "runs up"),
     "a room without a rank": ({"daemon/attic/a.cpp": '#include "base/error.hpp"\n'}, "daemon/attic/a.cpp:1:", "has no rank"),
@@ -49,8 +49,8 @@ FAULTS = {
     "a room below app logs": ({"daemon/state/a.cpp": 'void f() { std::cerr << 1; }\n'}, "daemon/state/a.cpp:1:", "must not log"),
     "a cycle of rooms": ({"daemon/x.hpp": '#include "y/b.hpp"\n', "daemon/y/b.hpp": '#include "z/c.hpp"\n', "daemon/z/c.hpp": '#include "y/d.hpp"\n',
                           "daemon/y/d.hpp": "\n"}, "daemon/y:", "a cycle of folders: daemon/y daemon/z"),
-    "a cycle of folders in tools": ({"tools/t/verbs/a.hpp": '#include "views/b.hpp"\n', "tools/t/views/b.hpp": '#include "../verbs/c.hpp"\n',
-                                     "tools/t/views/c.hpp": '#include "verbs/c.hpp"\n', "tools/t/verbs/c.hpp": "\n"}, "tools/t/verbs:", "cycle of folders"),
+    "a cycle of folders in tools": ({"tools/t/verbs/a.hpp": '#include "present/b.hpp"\n', "tools/t/present/b.hpp": '#include "../verbs/c.hpp"\n',
+                                     "tools/t/present/c.hpp": '#include "verbs/c.hpp"\n', "tools/t/verbs/c.hpp": "\n"}, "tools/t/present:", "cycle of folders"),
     "a header of one user": ({"daemon/irq/a.hpp": "\n", "daemon/irq/b.cpp": '#include "irq/a.hpp"\n'}, "daemon/irq/a.hpp:1:", "only daemon/irq/b.cpp includes"),
     "many callbacks": ({"daemon/irq/a.hpp": "struct S {\n" + "".join(f"    std::function<void(int)> f{n};\n" for n in range(3)) + "};\n"},
                        "daemon/irq/a.hpp:1:", "S has 3 std::function members"),
@@ -69,8 +69,8 @@ GOOD = {
     "daemon/policy/tree.cpp": "#include <yaml-cpp/yaml.h>\n",
     "daemon/policy/hint.cpp": 'auto t = "steady_clock";\nconst long big = 1\'000\'000; // "/proc/x"\n',
     "daemon/main.cpp": '#include "app/daemon.hpp"\n#include "events/loop.hpp"\n',
-    "tools/affinityctl/verbs/d.cpp": '#include "views/d.hpp"\n',
-    "tools/affinityctl/views/d.hpp": "\n",
+    "tools/affinityctl/verbs/d.cpp": '#include "present/d.hpp"\n',
+    "tools/affinityctl/present/d.hpp": "\n",
 }
 
 

@@ -112,13 +112,6 @@ TEST(Advice, IsANoteAndAWarningWhereOthersWouldSuffer) {
     }
 }
 
-TEST(Advice, TellsThatAnyUserCouldHaveNicsReset) {
-    const auto message = [](const std::string& keys) {
-        return advice(set_of({"match: {comm: nginx}\n" + keys})).at(0).message;
-    };
-    EXPECT_EQ(message("affinity: full\n").find("NICs reset"), std::string::npos);
-}
-
 TEST(Advice, ExclusiveIsCalledNoFenceAndFencesAreNamed) {
     const auto found = advice(set_of({"match: {user: nginx}\nexclusive: true\n"}));
     ASSERT_EQ(found.size(), 1U);

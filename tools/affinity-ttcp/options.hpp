@@ -24,7 +24,7 @@ struct Options {
     unsigned busy_above = 0;       ///< percent: on a busier machine or NIC the run is skipped; 0: never
     unsigned most_peers = 16;      ///< sink: at once
     double idle_exit_seconds = 30; ///< sink: ends after so long without a peer
-    pid_t child_of = 0;            ///< the daemon that has started it (measure/lower_self.hpp); 0: none
+    pid_t child_of = 0;            ///< the daemon that has started it (measure/program.hpp); 0: none
 };
 
 /// The options in `words`, the program's name first; or the code to exit with at once (after --help, or the

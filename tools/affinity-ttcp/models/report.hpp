@@ -19,7 +19,7 @@ struct ModelsReport {
     unsigned connections = 0;
     double round_seconds = 0;
     double seconds = 0;                    ///< the whole experiment
-    std::string cycles_source, parts_note; ///< as cost.hpp has them
+    std::string cycles_source, parts_note; ///< as sample.hpp has them
     std::optional<double> busy_before;     ///< part of all CPU time that others used before it began, 0 to 1
     CpuSet cpus;
     std::vector<PointResult> points; ///< in the order of the command line

@@ -59,7 +59,7 @@ struct RoundFault {
 
 struct Round {
     ModelSample sample;
-    std::string cycles_source; ///< for a person, as cost.hpp has them
+    std::string cycles_source; ///< for a person, as sample.hpp has them
     std::string parts_note;
 };
 

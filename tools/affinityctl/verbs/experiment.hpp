@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all experiments of `measure` have in common: options, the machine, the run, and the ends of their
+// Common to all experiments of `measure`: options, the machine, the run, and the ends of their
 // document.
 #pragma once
 
