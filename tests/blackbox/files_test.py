@@ -74,6 +74,7 @@ class InForce(House):
         daemon = self.daemon(web=WEB, bad=BAD)
         self.expect(web, "0")
         self.assertEqual((False, [("bad.yaml", 3, False)]), (daemon.status()["load"]["ok"], faults(daemon)))
+        self.assertIn("bad.yaml:3", daemon.ctl("status", code=3).out)
         daemon.write("bad", IDLE)
         wait_for(lambda: daemon.status()["load"]["ok"], "the mended file is read")
         self.assertNotIn("bad.yaml:3", daemon.ctl("status").out)

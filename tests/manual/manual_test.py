@@ -83,6 +83,16 @@ def missing_of_affinityctl(sources, ask):
     return lines
 
 
+def keys_of_schema(node):
+    """All keys of a JSON schema's objects."""
+    if isinstance(node, list):
+        return set().union(*map(keys_of_schema, node))
+    if not isinstance(node, dict):
+        return set()
+    below = node.get("properties", {})
+    return set(below).union(*map(keys_of_schema, below.values()), *(keys_of_schema(value) for key, value in node.items() if key != "properties"))
+
+
 class Manual(unittest.TestCase):
     def complain_about(self, lines):
         self.assertEqual([], lines, "\n" + "\n".join(lines))
@@ -190,13 +200,16 @@ class Manual(unittest.TestCase):
 
 
     def test_every_key_of_the_json_is_documented(self):
-        """Keys of GetStatus, GetPlan, GetHistory and Explain, from the sources that write them."""
+        """Keys of GetStatus, GetPlan, GetHistory and Explain from the source that writes them, those of other verbs from --json-schema."""
         text = page("affinityctl-json.5")
         keys = set()
         code = (DOCS.parent / "daemon/status/json.cpp").read_text(encoding="utf-8")
         for form in (r'\{"([a-z_]+)", ', r'(?:value|back\(\))\["([a-z_]+)"\] =', r'add_member\("([a-z_]+)"'):
             keys.update(re.findall(form, code))
         self.assertGreater(len(keys), 60)
+        for verb in ("check", "cpus", "irqs", "nics", "policies", "topology"):
+            done = subprocess.run([PROGRAMS["affinityctl"], verb, "--json-schema"], capture_output=True, text=True, timeout=60, check=True)
+            keys |= keys_of_schema(json.loads(done.stdout))
         self.complain_about([f"docs/affinityctl-json.5: the JSON key '{key}' is missing" for key in sorted(keys)
                              if not re.search(rf"(?<![a-z_]){key}(?![a-z_])", text)])
 
