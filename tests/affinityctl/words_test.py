@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What affinityctl makes of names and words that are not quite right, and where it writes colour."""
+import fcntl
 import os
 import pathlib
 import pty
 import re
 import sqlite3
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 AFFINITYCTL = os.environ["AFFINITYCTL"]
@@ -53,6 +56,10 @@ class Words(unittest.TestCase):
         self.assertIn("did you mean 'explain'?", self.run_verb("explian", "1", code=2))
         self.assertIn("affinityctl --help", self.run_verb("zzzzzz", code=2))
 
+    def test_a_wrong_option_names_the_whole_verb(self):
+        self.assertIn("(see affinityctl measure cache --help)", self.run_verb("measure", "cache", "--bogus", recorded=False, code=2))
+        self.assertIn("(see affinityctl policies show --help)", self.run_verb("policies", "show", code=2))
+
     def test_no_number_is_no_time(self):
         for verb in (["measure", "models", "--seconds"], ["measure", "cache", "--quanta"], ["watch", "--interval"], ["nics", "--interval"],
                      ["irqs", "--interval"]):
@@ -88,11 +95,11 @@ class Words(unittest.TestCase):
         for expression in found:
             self.assertRegex(self.run_verb("cpus", expression), r"^[0-9,-]+\n$")
 
-    def colored(self, terminal):
-        """The output of `nics` on a terminal of this kind."""
+    def on_a_terminal(self, *words, terminal="xterm", columns=80):
         outer, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("4H", 100, columns, 0, 0))
         environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": terminal}
-        process = subprocess.Popen([AFFINITYCTL, "--root", str(self.root), "nics", "east0"], stdout=inner, env=environment)
+        process = subprocess.Popen([AFFINITYCTL, "--root", str(self.root), *words], stdout=inner, env=environment)
         os.close(inner)
         text = b""
         while True:
@@ -105,7 +112,22 @@ class Words(unittest.TestCase):
             text += part
         os.close(outer)
         self.assertEqual(0, process.wait(timeout=60))
-        return b"\033[" in text
+        return text.decode()
+
+    def colored(self, terminal):
+        return "\033[" in self.on_a_terminal("nics", "east0", terminal=terminal)
+
+    def test_no_column_of_a_table_is_lost(self):
+        """Without a terminal a table is whole, on a narrow one it is folded."""
+        self.put("proc/interrupts", "           CPU0       CPU1\n 24:        15         16   PCI-MSI  0-edge      the-label-of-a-line")
+        piped = subprocess.run([AFFINITYCTL, "--root", str(self.root), "irqs"], env=os.environ | {"COLUMNS": "40"}, capture_output=True, text=True,
+                               timeout=60, check=True).stdout
+        narrow = self.on_a_terminal("irqs", columns=40, terminal="dumb")
+        self.assertEqual(2, len(piped.splitlines()), piped)
+        self.assertLessEqual(max(map(len, narrow.splitlines())), 40, narrow)
+        for word in ("IRQ", "LABEL", "COUNT", "the-label-of-a-line", "31"):
+            self.assertIn(word, piped)
+            self.assertIn(word, narrow)
 
     def test_a_dumb_terminal_gets_no_colour(self):
         self.assertTrue(self.colored("xterm"))

@@ -168,7 +168,7 @@ TEST(Reading, ClaimsNothingOfPairsThatWereNotMeasured) {
     EXPECT_EQ(reading.meaning,
               "A message takes about as long between the two CPUs of each pair that was "
               "measured, 20 ns one way: as far as this shows, it makes no difference which of "
-              "them threads share that talk to each other. Of 4 pairs nothing is known.");
+              "them threads share that talk to each other. Nothing is known of 4 pairs.");
     EXPECT_EQ(read_latencies(topology::Latencies(CpuSet{}), nullptr).not_measured, 0U);
     EXPECT_EQ(read_latencies(topology::Latencies(CpuSet::range(0, 3)), nullptr).meaning, "");
 }
@@ -227,7 +227,7 @@ TEST(Reading, NamesTheLineOfAPolicyForWhatItFound) {
                                                          {Near::across, 200}}[near.between(a, b)]);
         return read_latencies(latencies, &topology).meaning;
     };
-    EXPECT_TRUE(line_for(25, 90).ends_with("what a policy's 'bind: llc', the default, sees to."))
+    EXPECT_TRUE(line_for(25, 90).ends_with("A policy's 'bind: llc', the default, sees to that."))
         << line_for(25, 90);
     EXPECT_TRUE(line_for(90, 90).ends_with("A policy's 'bind: node' sees to that.")) << line_for(90, 90);
     auto sockets = two_sockets();
@@ -235,7 +235,7 @@ TEST(Reading, NamesTheLineOfAPolicyForWhatItFound) {
     sockets.caches.clear();
     sockets.dies.clear();
     const auto meaning = read_latencies(by_nearness(sockets, truth_of), &sockets).meaning;
-    EXPECT_TRUE(meaning.ends_with("'bind: llc', the default, sees to."))
+    EXPECT_TRUE(meaning.ends_with("'bind: llc', the default, sees to that."))
         << "what shares no cache goes by sockets: " << meaning;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed as affinityctl. The program with all verbs needs a dozen libraries, and loading them
+// This is installed as affinityctl. The program with all verbs needs a dozen libraries, and loading them
 // takes longer than reading a machine. Scripts often ask for `topology --json`, so this program answers that
 // itself. Anything else, unusual options included, goes to the program with all verbs, which is beside this
 // one or in libexec.

@@ -81,7 +81,7 @@ class HelpPage : public CLI::Formatter {
     }
 };
 
-/// A terminal that can, and nobody says no.
+/// Standard output is a terminal that shows colours, and NO_COLOR is not set.
 bool has_color() {
     const char* terminal = std::getenv("TERM");
     const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
@@ -148,8 +148,10 @@ std::string usage_error(const CLI::App& cli, const CLI::ParseError& error,
             if (const auto hint = hint_for(name, options);
                 !hint.empty() && std::ranges::find(options, name) == options.end())
                 message += " (" + hint + ")";
-    return fmt::format("{} (see affinityctl {}{}--help)", message, verb == nullptr ? "" : verb->get_name(),
-                       verb == nullptr ? "" : " ");
+    std::string verbs;
+    for (; verb != nullptr && verb->get_parent() != nullptr; verb = verb->get_parent())
+        verbs = verb->get_name() + " " + verbs;
+    return fmt::format("{} (see affinityctl {}--help)", message, verbs);
 }
 
 int run(const std::vector<std::string>& words) {

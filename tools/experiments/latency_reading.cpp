@@ -277,7 +277,7 @@ std::string meaning_without_groups(const LatencyReading& reading, const Range& r
         return fmt::format("A message takes about as long between the two CPUs of each pair that was "
                            "measured, {:.0f} ns one way: as far as this "
                            "shows, it makes no difference which of them threads share that talk to each "
-                           "other. Of {} nothing is known.",
+                           "other. Nothing is known of {}.",
                            farthest.median, counted(reading.not_measured, "pair"));
     if (reading.distances.size() == 1 && farthest.pairs == 1)
         return fmt::format("A message takes {:.0f} ns one way between these two CPUs{}.", farthest.median,
@@ -300,13 +300,11 @@ std::string meaning_without_groups(const LatencyReading& reading, const Range& r
 /// The line of a policy that puts threads into groups with this name; by figures where none knows the groups.
 std::string key_for(std::string_view level_name, const topology::Topology& topology) {
     const auto has = [&](std::string_view word) { return level_name.find(word) != std::string_view::npos; };
-    if (has("LLC groups")) return " That is what a policy's 'bind: llc', the default, sees to.";
+    if (has("LLC groups")) return " A policy's 'bind: llc', the default, sees to that.";
     if (has("nodes")) return " A policy's 'bind: node' sees to that.";
     if (has("sockets")) return " A policy's 'together: socket' sees to that.";
-    return " No group that a policy can name is like these. What puts such threads next to each other by "
-           "these "
-           "figures is the line " +
-           measured_key(topology) + ".";
+    return " No group that a policy can name is like these. By these figures the line " +
+           measured_key(topology) + " puts such threads next to each other.";
 }
 
 std::string meaning_of(const LatencyReading& reading, const Range& range,

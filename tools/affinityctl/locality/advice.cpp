@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/advice.hpp"
 
-#include "affinityctl/values/counted.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 namespace affinityctl {
+
+using affinityd::counted;
 
 namespace locality = affinityd::locality;
 
@@ -83,9 +85,8 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
     case Advice::one_cpu:
         return "Nothing to do: one CPU is online, and everything is local.";
     case Advice::not_known:
-        return "Of most reads the kernel does not say where the packet arrived (UDP sockets without a peer): "
-               "they "
-               "cannot be judged this way.";
+        return "The kernel does not say of most reads where the packet arrived (UDP sockets without a peer): "
+               "they cannot be judged this way.";
     case Advice::loopback:
         return "Most packets come over loopback, where no interrupt is: bind the two programs to one cache "
                "group "

@@ -137,7 +137,7 @@ std::vector<std::string> remarks_of(const LocalityReport& report) {
     remarks.insert(remarks.end(), seen.notes.begin(), seen.notes.end());
     if (report.figures.total.unknown > 0)
         remarks.push_back(
-            fmt::format("Of {} the kernel does not say where the packet arrived; they are in no percentage.",
+            fmt::format("The kernel does not say of {} where the packet arrived; they are in no percentage.",
                         counted(report.figures.total.unknown, "read")));
     if (seen.lost > 0)
         remarks.push_back(counted(seen.lost, "read") + " found no room in the table and are left out.");
@@ -241,6 +241,7 @@ Document::Grid grid_of(const locality::ReadMatrix& matrix, const locality::Nearn
 
 Document locality_document(const LocalityReport& report, const locality::Nearness& near) {
     Document document;
+    document.by_columns = true;
     document.value = value_of(report);
     document.title = "Where packets arrive and where they are read";
     document.line(headline_of(report));

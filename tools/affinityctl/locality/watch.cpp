@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/watch.hpp"
 
-#include "affinityctl/values/counted.hpp"
+#include "base/text.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
@@ -122,21 +122,6 @@ bool Members::is_known(int pid) const {
 std::string Members::name(int pid, const std::string& other) const {
     const auto found = names_.find(pid);
     return found == names_.end() ? other : found->second;
-}
-
-std::vector<int> Members::present() {
-    if (subject_.kind == Kind::process) return {subject_.pid};
-    if (subject_.kind == Kind::policy) {
-        if (Clock::now() - asked_ >= std::chrono::seconds(1)) ask_daemon();
-        return {members_.begin(), members_.end()};
-    }
-    auto pids = inventory::list_pids(*root_).value_or(std::vector<int>());
-    if (subject_.kind == Kind::unit) {
-        for (const int pid : pids)
-            if (!names_.contains(pid)) look_at(pid);
-        std::erase_if(pids, [&](int pid) { return !members_.contains(pid); });
-    }
-    return pids;
 }
 
 } // namespace affinityctl

@@ -29,8 +29,6 @@ class Members {
     [[nodiscard]] bool is_known(int pid) const;
     /// The name that a process had when it was last looked at; `other` if it never was.
     [[nodiscard]] std::string name(int pid, const std::string& other) const;
-    /// Those that run now, for sampling, ascending.
-    [[nodiscard]] std::vector<int> present();
 
   private:
     void look_at(int pid);

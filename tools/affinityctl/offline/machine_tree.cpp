@@ -65,7 +65,7 @@ void add_facts(const Topology& topology, Document& into) {
 /// Holdings of each policy, one line each.
 void add_tenants(const Occupancy& occupancy, Document& into) {
     if (!occupancy.tenants.empty())
-        into.add(Document::Line{{{"Who is where, " + occupancy.source, Look::bold}, {":"}}}).gap = true;
+        into.add(Document::Line{{{"Places by policy, " + occupancy.source, Look::bold}, {":"}}}).gap = true;
     for (const auto& tenant : occupancy.tenants)
         into.line(fmt::format("{} (affinity {}{}): CPUs {}{}", tenant.policy, tenant.model,
                               tenant.exclusive ? ", exclusive" : "",

@@ -62,8 +62,7 @@ class StillMachine {
 
     using Sink =
         std::function<void(const affinityd::inventory::Thread&, const affinityd::planner::ThreadPlan&)>;
-    /// Plans the threads of a process. Whoever plans all of them does so in the order of processes(): slots
-    /// are given in turn.
+    /// Plans the threads of a process. To plan all, go in the order of processes(): slots are given in turn.
     void plan(const SeenProcess& process, const Sink& sink);
     /// The setting of a queue; no value: it is not there, or not known.
     [[nodiscard]] std::optional<affinityd::machine::Setting>

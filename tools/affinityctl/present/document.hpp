@@ -58,7 +58,7 @@ template <class T>
 /// The answer of a verb: the value that --json prints, and blocks, which text and pictures are made of. Texts
 /// may be any bytes: the renderers escape what a terminal or a viewer would act upon.
 struct Document {
-    enum class Look { plain, bold, good, bad, faint, name, held, mark };
+    enum class Look { plain, bold, good, bad, name, held, mark };
     struct Span {
         std::string text;
         Look look = Look::plain;
@@ -135,9 +135,10 @@ struct Document {
     std::string source{};                  ///< the host that the picture is of, and when; "": here and now
     std::string picture{};                 ///< its file; "": none is wanted; "-": standard output
     Exit code = exit_ok;
-    int indent = 2;         ///< of --json; -1: all on one line
-    bool may_page = false;  ///< long texts go through a pager
-    bool is_silent = false; ///< no text is printed
+    int indent = 2;          ///< of --json; -1: all on one line
+    bool by_columns = false; ///< without a terminal, COLUMNS is the width of its lines
+    bool may_page = false;   ///< long texts go through a pager
+    bool is_silent = false;  ///< no text is printed
 
     template <class Part>
     Block& add(Part part, Where where = Where::both) {

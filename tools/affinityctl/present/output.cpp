@@ -156,7 +156,7 @@ int show(const Globals& globals, const Outcome& outcome) {
     if (globals.json)
         fmt::print("{}\n", dump(outcome->value, outcome->indent));
     else if (outcome->picture != "-")
-        print_text(to_text(*outcome, Page::of_output(globals.color)), outcome->may_page);
+        print_text(to_text(*outcome, Page::of_output(globals.color, outcome->by_columns)), outcome->may_page);
     if (outcome->picture.empty()) return outcome->code;
     auto sheet = *outcome;
     if (sheet.source.empty()) sheet.source = source_of(globals);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/page.hpp"
 
-#include "affinityctl/values/counted.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,13 +52,13 @@ std::size_t number_in(const char* text) {
 
 } // namespace
 
-Page Page::of_output(bool color) {
+Page Page::of_output(bool color, bool by_columns) {
     std::setlocale(LC_CTYPE, "");
     Page page{.color = color, .unicode = std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0};
     winsize size{};
     const bool is_terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     page.width = is_terminal ? size.ws_col : 0;
-    if (page.width == 0) page.width = number_in(std::getenv("COLUMNS"));
+    if (page.width == 0 && by_columns) page.width = number_in(std::getenv("COLUMNS"));
     return page;
 }
 
@@ -115,7 +115,7 @@ std::string age_of(WallTime then, WallTime now) {
     if (seconds < 2 * minute) return std::to_string(seconds) + " s";
     if (seconds < 2 * hour) return std::to_string(whole(minute)) + " min";
     if (seconds < 2 * day) return std::to_string(whole(hour)) + " h";
-    return counted(whole(day), "day");
+    return affinityd::counted(whole(day), "day");
 }
 
 std::string local_time(long long seconds) {

@@ -27,9 +27,9 @@ struct Page {
     bool color = false;
     bool unicode = false; ///< it shows more than ASCII
 
-    /// Standard output: as wide as its terminal. COLUMNS says so for anything else; without it, lines are as
-    /// long as they get.
-    [[nodiscard]] static Page of_output(bool color);
+    /// Standard output: as wide as its terminal. COLUMNS says so for anything else if `by_columns`; without
+    /// it, lines are as long as they get.
+    [[nodiscard]] static Page of_output(bool color, bool by_columns);
 };
 
 /// Columns that a text takes on a terminal. Wide characters count as two, and so do some that are not: a line

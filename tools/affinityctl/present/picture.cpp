@@ -15,8 +15,6 @@ namespace affinityctl {
 
 namespace {
 
-using Anchor = Svg::Anchor;
-
 constexpr double margin = 28, page_width = 860, letters = 12, leading = 17;
 constexpr const char *ink = "#1c222b", *faint = "#5a6573", *grid_line = "#dfe4ea";
 /// Most colour-blind people can tell these apart.

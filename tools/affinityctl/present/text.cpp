@@ -25,7 +25,7 @@ constexpr std::size_t least_cut_width = 6; // of a column that is cut
 constexpr std::size_t least_prose = 24;    // of a column that is wrapped
 
 std::string colored(const std::string& text, Look look) {
-    constexpr std::array codes{"", "1", "1;32", "1;31", "2", "36", "32", "33"};
+    constexpr std::array codes{"", "1", "1;32", "1;31", "36", "32", "33"};
     return look == Look::plain
                ? text
                : fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(look)], text);

@@ -2,7 +2,7 @@
 #include "affinityctl/sharers/report.hpp"
 
 #include "affinityctl/present/document.hpp"
-#include "affinityctl/values/counted.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +14,8 @@
 
 namespace affinityctl {
 
+using affinityd::counted;
+using affinityd::grouped;
 using nlohmann::json;
 
 namespace {
@@ -323,7 +325,7 @@ std::string short_rate(double rate) {
     return rate >= 0.5 ? fmt::format("{:.0f}", rate) : "<1";
 }
 
-/// Which thread wakes which, per second. Of many threads, those that share most.
+/// Which thread wakes which, per second. If there are many threads, those that share most.
 void add_map(Document& document, const SharersReport& report) {
     const auto rows = rows_of(report.graph);
     if (rows.empty() || report.wakes.seconds <= 0) return;
@@ -370,6 +372,7 @@ void add_map(Document& document, const SharersReport& report) {
 Document sharers_document(const SharersReport& report) {
     const auto remarks = sharers_remarks(report);
     Document document;
+    document.by_columns = true;
     document.value = sharers_value(report, remarks);
     document.title = headline_of(report);
     document.add(Document::Line{{{document.title}}}, Document::Where::text);

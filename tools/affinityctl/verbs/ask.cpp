@@ -13,7 +13,7 @@ namespace affinityctl {
 namespace {
 constexpr const char* no_root = "--root names a recorded machine, and this is done on the running one only: "
                                 "leave --root out";
-/// A pass over a large and busy machine may take minutes, and goes on when nobody waits any more.
+/// A pass over a large and busy machine may take minutes, and goes on when its caller has gone.
 constexpr std::chrono::minutes longest_work{10};
 
 constexpr Field order_fields[] = {

@@ -20,8 +20,7 @@ namespace affinityctl {
 [[nodiscard]] std::unexpected<CallError> failed(const affinityd::Error& error);
 [[nodiscard]] std::unexpected<CallError> failed(Exit code, std::string message);
 
-/// Calls a method of the daemon. A recorded machine has none: with --root nobody is asked, and the error is
-/// one of usage.
+/// Calls a method of the daemon. A recorded machine has none: with --root the error is one of usage.
 [[nodiscard]] std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
                                                                const std::vector<std::string>& arguments = {},
                                                                const Patience& patience = {});

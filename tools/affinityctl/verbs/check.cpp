@@ -345,7 +345,7 @@ void add_check(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<CheckOptions>();
     auto* verb = add_verb(app,
                           {.name = "check",
-                           .summary = "what is wrong with policy files; needs no daemon",
+                           .summary = "faults of policy files; needs no daemon",
                            .example = "affinityctl check nginx.yaml",
                            .answer = check_fields},
                           globals, status, [&globals, options] { return run_check(*options, globals); });

@@ -130,7 +130,7 @@ void add_cpus(CLI::App& app, Globals& globals, int& status) {
                           globals, status, [&globals, options] { return run_cpus(*options, globals); });
     verb->add_option("EXPR", options->text, "the expression; in a shell, in quotes")->required();
     add_repeated(*verb, "--nic", options->nics,
-                 "what a bare `nic` means: an interface or a glob; may be given again; without: all "
+                 "the meaning of a bare `nic`: an interface or a glob; may be given again; without: all "
                  "that have a device, if the same CPUs are near to all",
                  "NAME");
     verb->add_flag("--mask", options->mask, "print the kernel's mask form instead of a list");

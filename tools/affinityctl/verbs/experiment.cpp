@@ -169,6 +169,7 @@ Document experiment_document(const std::string& title, const std::string& method
     Document document;
     document.title = title;
     document.indent = -1;
+    document.by_columns = true;
     document.add(Document::Line{{{title, Document::Look::bold}}}, Document::Where::text);
     document.line(method, "  ");
     return document;

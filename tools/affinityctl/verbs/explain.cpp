@@ -160,7 +160,7 @@ affinityd::Result<json> explain_recorded(StillMachine& still, const std::string&
         return affinityd::fail("there is no interrupt of this number in the recording", subject);
     const auto tid = affinityd::parse_number<int>(subject);
     if (!tid) return affinityd::fail("neither a PID, nor an interface, irq:NUMBER, unit or policy", subject);
-    // Slots are given in turn, so that whoever comes first has been planned first.
+    // Slots are given in turn, so all are planned, in their order.
     for (const auto& process : still.processes())
         still.plan(process, [](const auto&, const auto&) {});
     const auto* process = still.process_of(*tid);

@@ -435,10 +435,11 @@ void add_nic(const json& nic, Document& into) {
                          nic["bottom"].empty() ? "no hardware that is visible here"
                                                : joined(nic["bottom"], " ")));
     if (nic["vectors"].empty()) {
-        if (!nic["queues"].empty()) into.add(Document::Table{queue_columns, nic["queues"]});
+        if (!nic["queues"].empty())
+            into.add(Document::Table{.fields = queue_columns, .rows = nic["queues"], .folded = true});
         return;
     }
-    Document::Table table{vector_columns, nic["vectors"]};
+    Document::Table table{.fields = vector_columns, .rows = nic["vectors"], .folded = true};
     for (auto& vector : table.rows)
         vector["steering"] = steering_of(nic, vector);
     into.add(std::move(table));
@@ -487,9 +488,10 @@ Outcome run_irqs(const IrqsOptions& options, const Globals& globals) {
     Document document;
     document.value = irqs_json(*machine, options.nics);
     document.add(Document::Table{
-        irq_fields,
-        document.value,
-        {"IRQ", "DEVICE", "QUEUE", "KIND", "SOURCE", "REQUESTED", "EFFECTIVE", "LABEL", "COUNT"}});
+        .fields = irq_fields,
+        .rows = document.value,
+        .columns = {"IRQ", "DEVICE", "QUEUE", "KIND", "SOURCE", "REQUESTED", "EFFECTIVE", "LABEL", "COUNT"},
+        .folded = true});
     return document;
 }
 

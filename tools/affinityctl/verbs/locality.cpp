@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl locality: who reads where the kernel takes packets in.
+// affinityctl locality: which programs read where the kernel takes packets in.
 #include "locality/locality.hpp"
 
 #include "affinityctl/daemon/progress_line.hpp"
@@ -148,7 +148,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<LocalityOptions>();
     auto* verb = add_verb(app,
                           {.name = "locality",
-                           .summary = "who reads on which CPU what arrived on which; needs root",
+                           .summary = "CPUs where packets arrive, and CPUs where they are read; needs root",
                            .example = "affinityctl locality nginx --for 30s",
                            .answer = locality_answer},
                           globals, status, [&globals, options] { return run_locality(*options, globals); });

@@ -37,7 +37,7 @@ int run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) 
 
 void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
-        app.add_subcommand("measure", "what affinity gains; without a subcommand the daemon measures now");
+        app.add_subcommand("measure", "the gain by affinity; without a subcommand the daemon measures now");
     verb->require_subcommand(0, 1);
     auto no_block = std::make_shared<bool>(false);
     add_no_block(*verb, *no_block);

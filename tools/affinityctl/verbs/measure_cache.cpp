@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
+#include "base/text.hpp"
 #include "experiments/cache.hpp"
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,7 @@ namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
 namespace measure = affinityd::measure;
+using affinityd::counted;
 using experiments::Place;
 using nlohmann::json;
 
@@ -137,7 +138,7 @@ Document cache_document(const experiments::CacheResult& result, const experiment
                         const MeasuredOn& on, Fields columns) {
     using experiments::bytes_words;
     auto document =
-        experiment_document(titled("What it costs to lose the cache", on.model),
+        experiment_document(titled("The cost of a lost cache", on.model),
                             fmt::format("L1d {}, core's own {}, last level {}; polluter {}; CPU {}; {}; CPU "
                                         "time of the quantum after an interruption against one that "
                                         "left the cache alone; it took {:.0f} s",
@@ -275,8 +276,8 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
 } // namespace
 
 void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb = parent.add_subcommand(
-        "cache", "what it costs a task to lose its cache, and how wide its mask may be");
+    auto* verb =
+        parent.add_subcommand("cache", "the cost to a task of a lost cache, and how wide its mask may be");
     const auto options = std::make_shared<MeasureCacheOptions>();
     verb->add_option("--quanta", options->how.quanta_ms,
                      "how often it is interrupted, with commas between (2ms,10ms; numbers are ms)")

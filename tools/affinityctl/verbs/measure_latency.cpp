@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
+#include "base/text.hpp"
 #include "experiments/latency.hpp"
 #include "topology/reader.hpp"
 
@@ -23,7 +23,9 @@ namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
 namespace topology = affinityd::topology;
+using affinityd::counted;
 using affinityd::CpuSet;
+using affinityd::grouped;
 using affinityd::Result;
 using experiments::PairChoice;
 using nlohmann::json;

@@ -2,12 +2,12 @@
 #include "affinity-ttcp/models/report.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "experiments/frame.hpp"
 #include "host/scheduler.hpp"
 #include "host/signals.hpp"
@@ -402,6 +402,7 @@ Document models_document(const ModelsReport& report, const std::vector<WorkView>
     Document document;
     document.title = "The affinity models side by side";
     document.indent = -1;
+    document.by_columns = true;
     document.value = json::parse(ttcp::to_json(report));
     if (!has_rounds(report)) {
         document.line(ending_of(report) + ".");
@@ -620,7 +621,7 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
 
 void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
     verb.add_option("--direction", options.direction,
-                    "what the system under test does; answer: requests only, see --rr")
+                    "the work of the system under test; answer: requests only, see --rr")
         ->capture_default_str()
         ->check(CLI::IsMember({"receive", "transmit", "both", "answer"}));
     auto* length = verb.add_option("--length", options.length, "bytes of one read or write")

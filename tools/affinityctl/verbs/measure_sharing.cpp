@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/document.hpp"
-#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -15,6 +14,7 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+using affinityd::counted;
 using nlohmann::json;
 
 namespace {

@@ -274,7 +274,7 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<PlanOptions>();
     auto* verb = add_verb(app,
                           {.name = "plan",
-                           .summary = "what the next pass would change; with files, what they would",
+                           .summary = "changes of the next pass; with files, those that they would make",
                            .example = "affinityctl plan nginx.yaml",
                            .answer = plan_answer},
                           globals, status, [&globals, options] { return run_plan(*options, globals); });

@@ -158,9 +158,10 @@ json policies_json(const policy::ReadResult& read, const json& status) {
 
 Document policies_document(json value) {
     Document document;
-    Document::Table table{listed_fields,
-                          json::array(),
-                          {"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"}};
+    Document::Table table{
+        .fields = listed_fields,
+        .columns = {"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"},
+        .folded = true};
     for (json one : value["policies"]) {
         if (one["released"].get<bool>()) one["affinity"] = text_of(one, "affinity") + ", released";
         const auto overrides = one["overrides"];

@@ -327,6 +327,7 @@ Document status_document(json status, const StatusOptions& options) {
     }
     document.code = needs_attention(status) ? exit_findings : exit_ok;
     document.is_silent = options.quiet;
+    document.by_columns = true;
     document.may_page = !options.no_pager;
     document.value = std::move(status);
     return document;

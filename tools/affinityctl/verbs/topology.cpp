@@ -265,7 +265,7 @@ void add_topology(CLI::App& app, Globals& globals, int& status) {
         ->type_name("FILE")
         ->check(not_empty());
     add_repeated(*verb, "--policy", options->policies.names,
-                 "what this policy would occupy: a name, or a file; may be given again", "NAME");
+                 "show the CPUs of this policy: a name, or a file; may be given again", "NAME");
     add_repeated(*verb, "--policies", options->policies.folders,
                  "policy folder instead of the usual ones; may be given again, the last wins", "DIR");
 }
