@@ -48,7 +48,8 @@ class Schema(unittest.TestCase):
         for words, code in ((("cpus", "llc:4000"), 1), (("cpus", "nonsense"), 2)):
             self.check("cpus", *words, code=code)
         for words, code in ((("status",), 4), (("plan", "--root", "/nonexistent"), 1), (("explain", "--root", "/", "--latency", "x", "1"), 2),
-                            (("no-such-verb",), 2)):
+                            (("no-such-verb",), 2), (("sharers", "x"), 2), (("measure", "cache", "--cpus", "nonsense"), 2),
+                            (("measure", "smt", "--cpus", "99999"), 1), (("measure", "latency", "--from", "/nonexistent"), 1)):
             with self.subTest(words):
                 answer = self.ask("--json", "--runtime-dir", "/nonexistent", *words, code=code)
                 self.assertEqual((False, str), (answer["ok"], type(answer["message"])))
@@ -60,7 +61,8 @@ class Schema(unittest.TestCase):
                 yield from lines(value.get("items", value), f"{place}.{key}")
 
         for verb in ("status", "watch", "plan", "explain", "check", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
-                     "release", "history", "locality"):
+                     "release", "history", "locality", "sharers", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
+                     "measure cache"):
             schema = self.ask(*verb.split(), "--json-schema")
             found = list(lines(schema.get("items", schema), verb))
             self.assertTrue(found)

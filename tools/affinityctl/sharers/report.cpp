@@ -369,6 +369,8 @@ void add_map(Document& document, const SharersReport& report) {
 
 } // namespace
 
+const Fields sharers_answer = sharers_fields;
+
 Document sharers_document(const SharersReport& report) {
     const auto remarks = sharers_remarks(report);
     Document document;

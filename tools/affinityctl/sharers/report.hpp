@@ -18,6 +18,8 @@ struct SharersReport {
     bool has_ended = false; ///< the process, meanwhile
 };
 
+extern const Fields sharers_answer;
+
 /// The pairs, the groups, remarks, and the policy that follows; in the picture a map of which thread wakes
 /// which, groups side by side.
 [[nodiscard]] Document sharers_document(const SharersReport& report);

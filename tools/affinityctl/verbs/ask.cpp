@@ -34,10 +34,6 @@ std::unexpected<CallError> failed(const affinityd::Error& error) {
     return failed(exit_failure, error.to_string());
 }
 
-int complain(const CallError& error) { return complain({}, error); }
-
-int complain(const affinityd::Error& error) { return complain(CallError{exit_failure, error.to_string()}); }
-
 std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
                                                  const std::vector<std::string>& arguments,
                                                  const Patience& patience) {
@@ -52,11 +48,6 @@ nlohmann::json status_if_any(const Globals& globals) {
 std::expected<void, CallError> check_is_live(const Globals& globals) {
     if (globals.is_recorded()) return failed(exit_usage, no_root);
     return {};
-}
-
-bool refuses_root(const Globals& globals, int& status) {
-    if (globals.is_recorded()) status = complain(CallError{exit_usage, no_root});
-    return globals.is_recorded();
 }
 
 std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& globals, const char* method,

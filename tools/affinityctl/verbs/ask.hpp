@@ -50,9 +50,4 @@ extern const Fields order_answer;
 /// The option of verbs that tell the daemon something.
 void add_no_block(CLI::App& verb, bool& no_block);
 
-/// Prints on standard error what went wrong; the exit code. For verbs that print by themselves.
-bool refuses_root(const Globals& globals, int& status);
-int complain(const affinityd::Error& error);
-int complain(const CallError& error);
-
 } // namespace affinityctl

@@ -48,13 +48,12 @@ void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
 namespace {
 
 /// The CPUs of `usable` that an expression as in policies stands for; all of them for "".
-std::expected<CpuSet, int> chosen_cpus(const Bench& bench, const std::string& expression) {
+std::expected<CpuSet, CallError> chosen_cpus(const Bench& bench, const std::string& expression) {
     if (expression.empty()) return bench.usable;
-    const auto wrong = [&expression](const CpuExprFault& fault, int code) {
+    const auto wrong = [&expression](const CpuExprFault& fault, Exit code) {
         const auto hint = fault.hint.empty() ? std::string() : " (" + escaped(fault.hint) + ")";
-        fmt::print(stderr, "affinityctl: --cpus {}: {}{}\n", escaped(expression), escaped(fault.message),
-                   hint);
-        return std::unexpected(code);
+        return failed(code,
+                      fmt::format("--cpus {}: {}{}", escaped(expression), escaped(fault.message), hint));
     };
     const auto expr = affinityd::policy::parse_cpu_expr(expression);
     if (!expr) return wrong(expr.error(), exit_usage);
@@ -107,21 +106,20 @@ constexpr Field change_parts[] = {{"verdict", "", "text", "more, less, or no dif
 
 const Fields interval_fields = interval_parts, change_fields = change_parts;
 
-int check_experiment(const Globals& globals, const ExperimentOptions& options) {
-    if (const auto picture = check_picture(globals, options.svg); !picture)
-        return complain(globals, picture.error());
-    int status = exit_ok;
-    return refuses_root(globals, status) ? status : exit_ok;
+std::expected<void, CallError> check_experiment(const Globals& globals, const ExperimentOptions& options) {
+    if (auto picture = check_picture(globals, options.svg); !picture) return picture;
+    return check_is_live(globals);
 }
 
-std::expected<Bench, int> read_bench(const Globals& globals, const ExperimentOptions& options) {
-    if (const int code = check_experiment(globals, options); code != exit_ok) return std::unexpected(code);
+std::expected<Bench, CallError> read_bench(const Globals& globals, const ExperimentOptions& options) {
+    if (const auto checked = check_experiment(globals, options); !checked)
+        return std::unexpected(checked.error());
     auto root = affinityd::host::Root::open();
-    if (!root) return std::unexpected(complain(root.error()));
+    if (!root) return failed(root.error());
     auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return std::unexpected(complain(topology.error()));
+    if (!topology) return failed(topology.error());
     auto usable = experiments::usable_cpus(*topology);
-    if (!usable) return std::unexpected(complain(usable.error()));
+    if (!usable) return failed(usable.error());
     Bench bench{std::move(*root), std::move(*topology), std::move(*usable), {}};
     auto chosen = chosen_cpus(bench, options.cpus);
     if (!chosen) return std::unexpected(chosen.error());
@@ -129,9 +127,9 @@ std::expected<Bench, int> read_bench(const Globals& globals, const ExperimentOpt
     return bench;
 }
 
-std::expected<MeasuredOn, int> run_experiment(const Bench& bench, const ExperimentCourse& course,
-                                              const ExperimentOptions& options,
-                                              const std::function<Result<bool>(experiments::Run&)>& body) {
+std::expected<MeasuredOn, CallError>
+run_experiment(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
+               const std::function<Result<bool>(experiments::Run&)>& body) {
     MeasuredOn on{.model = affinityd::topology::read_cpu_model(bench.root), .cpus = course.cpus.to_list()};
     Result<bool> whole = false;
     const auto ending = experiments::supervise(
@@ -145,24 +143,19 @@ std::expected<MeasuredOn, int> run_experiment(const Bench& bench, const Experime
             whole = body(run);
             on.seconds = affinityd::monotonic_seconds() - since;
         });
-    if (!ending) return std::unexpected(complain(ending.error()));
-    if (!whole) return std::unexpected(complain(whole.error()));
+    if (!ending) return failed(ending.error());
+    if (!whole) return failed(whole.error());
     if (*ending == experiments::Ending::stopped || !*whole)
-        return std::unexpected(refuse("stopped before its end; nothing is kept"));
+        return failed(exit_failure, "stopped before its end; nothing is kept");
     return on;
 }
 
-int finish_experiment(const Globals& globals, const ExperimentOptions& options, Document document,
-                      affinityd::accounting::Experiment kept) {
+Document finish_experiment(const ExperimentOptions& options, Document document,
+                           affinityd::accounting::Experiment kept) {
     if (kept.detail.empty()) kept.detail = dump(document.value);
     if (!options.no_history) keep_result(options, kept);
     document.picture = options.svg;
-    return show(globals, document);
-}
-
-int refuse(const std::string& sentence) {
-    fmt::print(stderr, "affinityctl: {}\n", sentence);
-    return exit_failure;
+    return document;
 }
 
 Document experiment_document(const std::string& title, const std::string& method) {

@@ -45,11 +45,12 @@ struct Bench {
     affinityd::CpuSet usable; ///< online, and this program may run there
     affinityd::CpuSet chosen; ///< those of --cpus
 };
-/// The command line makes sense for an experiment on this machine, and its picture can be written; else the
-/// exit code, after a complaint.
-[[nodiscard]] int check_experiment(const Globals& globals, const ExperimentOptions& options);
-/// After that; or the exit code, after a complaint.
-[[nodiscard]] std::expected<Bench, int> read_bench(const Globals& globals, const ExperimentOptions& options);
+/// The command line makes sense for an experiment on this machine, and its picture can be written.
+[[nodiscard]] std::expected<void, CallError> check_experiment(const Globals& globals,
+                                                              const ExperimentOptions& options);
+/// After that.
+[[nodiscard]] std::expected<Bench, CallError> read_bench(const Globals& globals,
+                                                         const ExperimentOptions& options);
 
 struct ExperimentCourse {
     std::string doing;      ///< "measuring latency"
@@ -66,15 +67,14 @@ struct MeasuredOn {
 };
 
 /// Says on standard error how long it will take, looks whether the machine is quiet enough, says if not, and
-/// supervises `body` (experiments/frame.hpp). The exit code, after a complaint: it did not begin, failed or
-/// was stopped.
-[[nodiscard]] std::expected<MeasuredOn, int>
+/// supervises `body` (experiments/frame.hpp). An error: it did not begin, failed or was stopped.
+[[nodiscard]] std::expected<MeasuredOn, CallError>
 run_experiment(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
                const std::function<affinityd::Result<bool>(affinityd::experiments::Run&)>& body);
 
 /// `body` returns a Result of a value that knows whether it `is_whole`.
 template <class Measured, class Body>
-std::expected<std::pair<Measured, MeasuredOn>, int>
+std::expected<std::pair<Measured, MeasuredOn>, CallError>
 run_experiment_for(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
                    const Body& body) {
     std::optional<Measured> measured;
@@ -89,14 +89,10 @@ run_experiment_for(const Bench& bench, const ExperimentCourse& course, const Exp
     return std::pair(std::move(*measured), std::move(*on));
 }
 
-/// Keeps the result in the history, unless the options say no, and shows its document; the exit code. The
-/// result is kept first: a reader of the text may go away in between. `detail`: as it is kept; "": the
-/// document's value.
-int finish_experiment(const Globals& globals, const ExperimentOptions& options, Document document,
-                      affinityd::accounting::Experiment kept);
-
-/// Prints what this machine cannot do on standard error; the exit code.
-int refuse(const std::string& sentence);
+/// Keeps the result in the history, unless the options say no; the document, with its picture. `detail`: as
+/// it is kept; "": the document's value.
+[[nodiscard]] Document finish_experiment(const ExperimentOptions& options, Document document,
+                                         affinityd::accounting::Experiment kept);
 
 /// A document that begins with its title and the method in one line.
 [[nodiscard]] Document experiment_document(const std::string& title, const std::string& method);

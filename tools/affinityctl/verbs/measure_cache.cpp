@@ -90,17 +90,20 @@ const Field cache_fields[] = {{"model", "", "text", "of the CPUs"},
                               {"remarks", "", "text[]", "on how far the figures can be trusted"},
                               {"seconds", "", "number", "that it took"}};
 
-const Field size_field{"size", "WORKING SET", "text", ""};
-/// By place: the columns of the table of one quantum.
-const Field place_fields[] = {
-    {"kept", "MS, SAME CPU", "text", ""},          {"displaced", "SAME CPU, L1/L2 LOST", "text", ""},
-    {"emptied", "SAME CPU, ALL LOST", "text", ""}, {"group", "SAME LLC", "text", ""},
-    {"other_llc", "OTHER LLC", "text", ""},        {"other_node", "OTHER NODE", "text", ""}};
+/// The columns of the table of one quantum: the size, then a column for each place.
+const Field place_fields[] = {{"size", "WORKING SET", "text", ""},
+                              {"kept", "MS, SAME CPU", "text", ""},
+                              {"displaced", "SAME CPU, L1/L2 LOST", "text", ""},
+                              {"emptied", "SAME CPU, ALL LOST", "text", ""},
+                              {"group", "SAME LLC", "text", ""},
+                              {"other_llc", "OTHER LLC", "text", ""},
+                              {"other_node", "OTHER NODE", "text", ""}};
 
 /// One quantum: a row for each working set, a column for each place; and its curves over the size of the
 /// working set, one for each place.
-void add_quantum(Document& document, const experiments::CacheResult& result, double quantum, Fields columns) {
-    Document::Table table{.fields = columns, .folded = true};
+void add_quantum(Document& document, const experiments::CacheResult& result, double quantum,
+                 const std::vector<std::string_view>& columns) {
+    Document::Table table{.fields = place_fields, .columns = columns, .folded = true};
     Document::Chart chart{
         .title = fmt::format("Interrupted every {:g} ms: how much longer, by working set", quantum),
         .unit = "%",
@@ -135,7 +138,7 @@ void add_quantum(Document& document, const experiments::CacheResult& result, dou
 }
 
 Document cache_document(const experiments::CacheResult& result, const experiments::CacheSeats& seats,
-                        const MeasuredOn& on, Fields columns) {
+                        const MeasuredOn& on, const std::vector<std::string_view>& columns) {
     using experiments::bytes_words;
     auto document =
         experiment_document(titled("The cost of a lost cache", on.model),
@@ -217,41 +220,42 @@ void add_remarks_on_caches(const MeasureCacheOptions& options, const experiments
                              "level is a guess by die, package and node");
 }
 
-/// An exit code if the sizes of --caches cannot be.
-int check_caches(const std::vector<std::uint64_t>& kib) {
+/// A fault if the sizes of --caches cannot be.
+std::expected<void, CallError> check_caches(const std::vector<std::uint64_t>& kib) {
     constexpr std::uint64_t largest_first = 1024, largest_own = 262'144; // several times what there is
     if (!std::ranges::is_sorted(kib))
-        return complain(CallError{
-            exit_usage, "--caches names the L1 data cache, the core's own and the last level, which ascend"});
+        return failed(exit_usage,
+                      "--caches names the L1 data cache, the core's own and the last level, which ascend");
     if (!kib.empty() && (kib[0] > largest_first || kib[1] > largest_own))
-        return complain(CallError{
+        return failed(
             exit_usage,
             fmt::format(
                 "--caches: no core has {} and {} KiB of its own; getconf(1) says bytes, of which this "
                 "wants the 1024th part",
-                kib[0], kib[1])});
-    return exit_ok;
+                kib[0], kib[1]));
+    return {};
 }
 
-int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
-    if (const int code = check_caches(options.caches_kib); code != exit_ok) return code;
+Outcome measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
+    if (const auto checked = check_caches(options.caches_kib); !checked)
+        return std::unexpected(checked.error());
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return bench.error();
+    if (!bench) return std::unexpected(bench.error());
     const auto seats = seats_for(options, *bench);
-    if (!seats) return refuse(refusal_of(seats.error(), bench->chosen));
+    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench->chosen));
     for (const auto& sentence : seats->refused)
         fmt::print(stderr, "affinityctl: {}\n", sentence);
     const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
     auto how = how_to_measure(options, *seats);
     how.polluter_bytes = polluter.bytes;
     const auto no_room = take_out_too_large(how.footprints, polluter);
-    if (how.footprints.empty()) return refuse(no_room + ": name smaller ones with --sizes");
+    if (how.footprints.empty()) return failed(exit_failure, no_room + ": name smaller ones with --sizes");
     affinityd::CpuSet used;
-    std::vector<Field> columns{size_field}; // the document refers to them
+    std::vector<std::string_view> columns{place_fields[0].heading};
     for (const auto place : experiments::places)
         if (const auto cpu = seats->of(place)) {
             used.insert(*cpu);
-            columns.push_back(place_fields[static_cast<std::size_t>(place)]);
+            columns.emplace_back(place_fields[1 + static_cast<std::size_t>(place)].heading);
         }
     auto measured = run_experiment_for<experiments::CacheResult>(
         *bench,
@@ -259,13 +263,13 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
          .seconds = experiments::estimated_seconds(*seats, how),
          .cpus = used},
         options.common, [&](experiments::Run& run) { return experiments::measure_cache(*seats, how, run); });
-    if (!measured) return measured.error();
+    if (!measured) return std::unexpected(measured.error());
     auto& [result, on] = *measured;
     experiments::read_cache(result, *seats, on.remarks.empty());
     add_remarks_on_caches(options, *seats, on.remarks);
     for (const auto& remark : {remark_of(polluter), no_room})
         if (!remark.empty()) on.remarks.push_back(remark);
-    return finish_experiment(globals, options.common, cache_document(result, *seats, on, columns),
+    return finish_experiment(options.common, cache_document(result, *seats, on, columns),
                              {.kind = "cache",
                               .summary = result.summary,
                               .subject = "CPUs " + on.cpus,
@@ -276,9 +280,14 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
 } // namespace
 
 void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb =
-        parent.add_subcommand("cache", "the cost to a task of a lost cache, and how wide its mask may be");
     const auto options = std::make_shared<MeasureCacheOptions>();
+    auto* verb = add_verb(parent,
+                          {.name = "cache",
+                           .summary = "the cost to a task of a lost cache, and how wide its mask may be",
+                           .example = "affinityctl measure cache --quanta 2ms,10ms",
+                           .answer = cache_fields,
+                           .manual = "affinityctl-measure(1)"},
+                          globals, status, [&globals, options] { return measure_cache(globals, *options); });
     verb->add_option("--quanta", options->how.quanta_ms,
                      "how often it is interrupted, with commas between (2ms,10ms; numbers are ms)")
         ->delimiter(',')
@@ -302,8 +311,6 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
         ->capture_default_str()
         ->check(in_range(1U, 1000U));
     add_experiment_options(*verb, options->common);
-    add_example(*verb, "affinityctl measure cache --quanta 2ms,10ms", "affinityctl-measure(1)");
-    verb->callback([&globals, &status, options] { status = measure_cache(globals, *options); });
 }
 
 } // namespace affinityctl

@@ -121,8 +121,12 @@ const Field level_fields[] = {
      }},
 };
 const Field pairs_count_fields[] = {{"measured", "", "count", "pairs"}, {"possible", "", "count", "pairs"}};
-/// Beside those of topology::to_json: version, cpus, ns, machine.
+/// The first four are those of topology::to_json.
 const Field latency_fields[] = {
+    {"cpus", "", "cpus", "that were measured"},
+    {"ns", "", "any[]", "for one way: a row for each CPU, with those before it; null: not measured"},
+    {"model", "", "text*", "of the CPUs"},
+    {"places", "", "any[]*", "package and core of each CPU"},
     {"source", "", "text", "model of the CPUs, or name of the table"},
     {"pairs", "", "object", "how many were measured", pairs_count_fields},
     {"levels", "", "object[]", "groups of CPUs that are near each other, fine to coarse", level_fields},
@@ -276,21 +280,33 @@ json latency_value(const LatencySource& source, const experiments::LatencyReadin
     const auto if_measured = [&](auto value) {
         return matrix == nullptr ? json(json::value_t::discarded) : json(value());
     };
-    auto value = record(
-        latency_fields,
-        {source.name, record(pairs_count_fields, {source.latencies.measured(), source.latencies.pairs()}),
-         std::move(levels), reading.level_names, std::move(names), std::move(distances), reading.findings,
-         reading.meaning, source.remarks,
-         if_measured([&] { return triangle(*matrix, &experiments::PairFigures::low); }),
-         if_measured([&] { return triangle(*matrix, &experiments::PairFigures::high); }),
-         if_measured([&] { return triangle(*matrix, &experiments::PairFigures::median); }),
-         if_measured([&] { return name_of(matrix->how.means); }),
-         if_measured([&] { return matrix->how.samples; }),
-         if_measured([&] { return matrix->how.round_trips; }),
-         if_measured([&] { return matrix->interrupted; }), if_measured([&] { return matrix->is_whole; }),
-         if_measured([&] { return source.seconds; })});
-    value.update(json::parse(topology::to_json(source.latencies)));
-    return value;
+    const auto table = json::parse(topology::to_json(source.latencies));
+    const auto of_table = [&](const char* key) {
+        return table.contains(key) ? table[key] : json(json::value_t::discarded);
+    };
+    return record(latency_fields,
+                  {of_table("cpus"),
+                   of_table("ns"),
+                   of_table("model"),
+                   of_table("places"),
+                   source.name,
+                   record(pairs_count_fields, {source.latencies.measured(), source.latencies.pairs()}),
+                   std::move(levels),
+                   reading.level_names,
+                   std::move(names),
+                   std::move(distances),
+                   reading.findings,
+                   reading.meaning,
+                   source.remarks,
+                   if_measured([&] { return triangle(*matrix, &experiments::PairFigures::low); }),
+                   if_measured([&] { return triangle(*matrix, &experiments::PairFigures::high); }),
+                   if_measured([&] { return triangle(*matrix, &experiments::PairFigures::median); }),
+                   if_measured([&] { return name_of(matrix->how.means); }),
+                   if_measured([&] { return matrix->how.samples; }),
+                   if_measured([&] { return matrix->how.round_trips; }),
+                   if_measured([&] { return matrix->interrupted; }),
+                   if_measured([&] { return matrix->is_whole; }),
+                   if_measured([&] { return source.seconds; })});
 }
 
 void add_levels(Document& document, const LatencySource& source, const experiments::LatencyReading& reading) {
@@ -350,15 +366,15 @@ std::string latency_detail(json value) {
     return dump(value);
 }
 
-int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
+Outcome show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     const auto latencies = read_latency_table(options.from);
-    if (!latencies) return complain(latencies.error());
+    if (!latencies) return failed(latencies.error());
     std::optional<topology::Topology> machine; // of a recorded machine that the table is of
     if (globals.is_recorded()) {
         const auto root = affinityd::host::Root::open(globals.root);
-        if (!root) return complain(root.error());
+        if (!root) return failed(root.error());
         auto read = topology::read_topology(*root);
-        if (!read) return complain(read.error());
+        if (!read) return failed(read.error());
         machine = std::move(*read);
     }
     const LatencySource source{
@@ -367,7 +383,7 @@ int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
         .name = options.from == "-" ? "standard input" : options.from.substr(options.from.rfind('/') + 1)};
     auto document = latency_document(source, experiments::read_latencies(*latencies, source.topology));
     document.picture = options.common.svg;
-    return show(globals, document);
+    return document;
 }
 
 std::vector<std::string> remarks_on_pairs(const Bench& bench, const experiments::LatencyMatrix& matrix,
@@ -387,18 +403,19 @@ std::vector<std::string> remarks_on_pairs(const Bench& bench, const experiments:
     return remarks;
 }
 
-int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
+Outcome measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
     options.how.means = options.means == "cas" ? experiments::Means::cas : experiments::Means::store;
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return bench.error();
+    if (!bench) return std::unexpected(bench.error());
     const auto pairs =
         experiments::choose_pairs(bench->topology, bench->chosen, pair_choices.at(options.pairs));
-    if (!pairs) return refuse(refusal_of(pairs.error(), bench->chosen));
+    if (!pairs) return failed(exit_failure, refusal_of(pairs.error(), bench->chosen));
     CpuSet cpus;
     for (const auto& pair : *pairs)
         cpus |= {pair.a, pair.b};
     if (cpus.count() > topology::Latencies::most_cpus)
-        return refuse(fmt::format("a table holds {} CPUs, and these are {}: choose some with --cpus",
+        return failed(exit_failure,
+                      fmt::format("a table holds {} CPUs, and these are {}: choose some with --cpus",
                                   grouped(topology::Latencies::most_cpus), grouped(cpus.count())));
     auto measured = run_experiment_for<experiments::LatencyMatrix>(
         *bench,
@@ -410,10 +427,11 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
                 cpus, describe(bench->topology, cpus, topology::read_cpu_model(bench->root)), *pairs,
                 options.how, run);
         });
-    if (!measured) return measured.error();
+    if (!measured) return std::unexpected(measured.error());
     auto& [matrix, on] = *measured;
     if (matrix.pairs.empty())
-        return refuse("other programs ran on these CPUs all the time, and nothing could be measured: try it "
+        return failed(exit_failure,
+                      "other programs ran on these CPUs all the time, and nothing could be measured: try it "
                       "with --priority, or when the machine is "
                       "quiet");
     const auto reading = experiments::read_latencies(matrix.latencies, &bench->topology);
@@ -427,7 +445,7 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
                                .remarks = on.remarks};
     auto document = latency_document(source, reading);
     auto detail = latency_detail(document.value);
-    return finish_experiment(globals, options.common, std::move(document),
+    return finish_experiment(options.common, std::move(document),
                              {.kind = "latency",
                               .summary = reading.summary,
                               .subject = "CPUs " + on.cpus,
@@ -435,18 +453,24 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
                               .detail = std::move(detail)});
 }
 
-int run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
+Outcome run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
     if (options.from.empty()) return measure_latencies(globals, options);
     const auto picture = check_picture(globals, options.common.svg);
-    return picture ? show_table(globals, options) : complain(picture.error());
+    return picture ? show_table(globals, options) : std::unexpected(picture.error());
 }
 
 } // namespace
 
 void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb = parent.add_subcommand(
-        "latency", "how long a message takes between each two CPUs, and which are near each other");
     const auto options = std::make_shared<MeasureLatencyOptions>();
+    auto* verb =
+        add_verb(parent,
+                 {.name = "latency",
+                  .summary = "how long a message takes between each two CPUs, and which are near each other",
+                  .example = "affinityctl measure latency --cpus 0-7 --svg latency.svg",
+                  .answer = latency_fields,
+                  .manual = "affinityctl-measure(1)"},
+                 globals, status, [&globals, options] { return run_latency(globals, *options); });
     verb->add_option("--pairs", options->pairs,
                      "all; one CPU of each core, or of each LLC group; auto: all up to 64 CPUs, else some of "
                      "each two groups")
@@ -472,8 +496,6 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
     for (const char* of_a_run :
          {"--cpus", "--pairs", "--means", "--samples", "--round-trips", "--priority", "--no-history"})
         from->excludes(verb->get_option(of_a_run));
-    add_example(*verb, "affinityctl measure latency --cpus 0-7 --svg latency.svg", "affinityctl-measure(1)");
-    verb->callback([&globals, &status, options] { status = run_latency(globals, *options); });
 }
 
 } // namespace affinityctl

@@ -293,6 +293,76 @@ Document::Table rate_table(const WorkView& view, const std::vector<std::string>&
     });
 }
 
+const Field estimate_fields[] = {{"estimate", "", "number", "mean or change"},
+                                 {"low", "", "number", "low end of the 95 % interval"},
+                                 {"high", "", "number", "high end of it"}};
+const Field compared_fields[] = {
+    {"verdict", "", "text", "more, less, no difference shown, or too few rounds"},
+    {"change", "", "object*", "relative to the first model", estimate_fields}};
+const Field part_fields[] = {{"total", "", "object?", "of all parts", estimate_fields},
+                             {"processes", "", "object?", "outside of interrupts", estimate_fields},
+                             {"softirq", "", "object?", "soft interrupts", estimate_fields},
+                             {"interrupts", "", "object?", "hard interrupts", estimate_fields}};
+const Field per_second_fields[] = {{"context_switches", "", "object?", "per second", estimate_fields},
+                                   {"migrations", "", "object?", "per second", estimate_fields},
+                                   {"retransmits", "", "object?", "per second", estimate_fields},
+                                   {"interrupts", "", "object?", "per second", estimate_fields},
+                                   {"ipis", "", "object?", "per second", estimate_fields},
+                                   {"net_rx_softirqs", "", "object?", "per second", estimate_fields},
+                                   {"net_tx_softirqs", "", "object?", "per second", estimate_fields}};
+const Field cache_miss_fields[] = {{"per_bit", "", "object?", "misses", estimate_fields},
+                                   {"change", "", "object", "of it", compared_fields}};
+const Field exchange_fields[] = {{"per_second", "", "object?", "requests", estimate_fields},
+                                 {"p50_seconds", "", "object?", "median latency", estimate_fields},
+                                 {"p50_change", "", "object", "of it", compared_fields},
+                                 {"p99_seconds", "", "object?", "latency of 99 of 100", estimate_fields},
+                                 {"p99_change", "", "object", "of it", compared_fields}};
+const Field model_json_fields[] = {
+    {"model", "", "text", "none, irq, process or full"},
+    {"rounds", "", "count", "that were measured"},
+    {"bits_per_second", "", "object?", "throughput", estimate_fields},
+    {"gain", "", "object", "in throughput, or in requests", compared_fields},
+    {"ghz_per_gbps", "", "object?", "cycles of a bit", estimate_fields},
+    {"cost", "", "object", "its change", compared_fields},
+    {"busy_cpus", "", "number?", "CPUs' worth of work"},
+    {"instructions_per_bit", "", "number?", "mean"},
+    {"cache_misses_per_bit", "", "number?", "mean"},
+    {"context_switches_per_second", "", "number?", "mean"},
+    {"migrations_per_second", "", "number?", "mean"},
+    {"retransmits_per_second", "", "number?", "mean"},
+    {"cpus", "", "any[]", "activity of each CPU"},
+    {"lines", "", "any[]", "interrupts of the NICs"},
+    {"samples", "", "any[]", "each round"},
+    {"ghz_per_gbps_parts", "", "object", "by context", part_fields},
+    {"cpu_seconds_per_exchange", "", "object*", "CPU time of a request", part_fields},
+    {"cpu_seconds_per_gbit", "", "object*", "CPU time of a gigabit", part_fields},
+    {"per_second", "", "object", "rates", per_second_fields},
+    {"cache_misses", "", "object", "last level", cache_miss_fields},
+    {"exchanges", "", "object?", "null for streams", exchange_fields}};
+const Field point_fields[] = {{"direction", "", "text", "receive, transmit or answer"},
+                              {"bytes", "", "count", "of a read, write or request"},
+                              {"response_bytes", "", "count?", "null but for requests"},
+                              {"models", "", "object[]", "each model", model_json_fields}};
+/// Of ttcp::to_json; direction to models are those of the largest size.
+const Field models_json_fields[] = {
+    {"version", "", "count", "of this form: 1"},
+    {"kind", "", "text", "models"},
+    {"outcome", "", "text", "done, or why not"},
+    {"reason", "", "text", "of an outcome that is not done"},
+    {"setup", "", "text", "a sentence"},
+    {"connections", "", "count", "each over an interface of its own"},
+    {"round_seconds", "", "number", "length of a round"},
+    {"seconds", "", "number", "that it took"},
+    {"cycles_source", "", "text", "how cycles are counted"},
+    {"parts_note", "", "text", "how far the parts can be trusted"},
+    {"busy_before", "", "number?", "part of all CPU time that other programs used before, 0 to 1"},
+    {"cpus", "", "cpus", "of the system under test"},
+    {"direction", "", "text*", "as of a point"},
+    {"bytes", "", "count*", "as of a point"},
+    {"response_bytes", "", "count?*", "as of a point"},
+    {"models", "", "object[]", "as of a point", model_json_fields},
+    {"points", "", "object[]", "each size and kind of work", point_fields}};
+
 /// Bars where the work has one size, else a line for each model over the sizes.
 template <class Get>
 void add_chart(Document& document, const WorkView& view, const std::vector<std::string>& labels,
@@ -419,19 +489,20 @@ Document models_document(const ModelsReport& report, const std::vector<WorkView>
     return document;
 }
 
-int finish_models(const Globals& globals, const ExperimentOptions& options, const ModelsReport& report) {
+Document finish_models(const ExperimentOptions& options, const ModelsReport& report) {
     const auto views = work_views(report);
     auto document = models_document(report, views);
     if (report.outcome == measure::Outcome::done)
-        return finish_experiment(globals, options, std::move(document),
+        return finish_experiment(options, std::move(document),
                                  {.kind = "models",
                                   .summary = summary_of(report, views),
                                   .subject = "CPUs " + report.cpus.to_list(),
                                   .seconds = report.seconds,
                                   .detail = ttcp::to_json(report)});
     document.picture = options.svg;
-    show(globals, document);
-    return complain(CallError{exit_failure, report.reason + "; nothing is kept"});
+    document.complaints.push_back("affinityctl: " + report.reason + "; nothing is kept");
+    document.code = exit_failure;
+    return document;
 }
 
 struct MeasureModelsOptions {
@@ -561,27 +632,25 @@ void announce(ModelsSetup& setup) {
     };
 }
 
-int run(const Globals& globals, MeasureModelsOptions options) {
-    if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
-    if (auto done = complete(options); !done) {
-        complain({exit_usage, done.error().to_string()});
-        return exit_usage;
-    }
+Outcome run(const Globals& globals, MeasureModelsOptions options) {
+    if (const auto checked = check_experiment(globals, options.common); !checked)
+        return std::unexpected(checked.error());
+    if (const auto done = complete(options); !done) return failed(exit_usage, done.error().to_string());
     const auto root = host::Root::open();
-    if (!root) return complain(root.error());
+    if (!root) return failed(root.error());
     ModelsReport report;
     {
         const CaughtSignals stop;
-        if (!stop.file()) return complain({"cannot watch signals", {}, errno});
+        if (!stop.file()) return failed({"cannot watch signals", {}, errno});
         options.setup.round.stop = stop.file().get();
         const auto testbed = options.pairs.empty() ? make_veth_testbed(*root, options.connections)
                                                    : make_nic_testbed(*root, options.pairs);
-        if (!testbed) return complain(testbed.error());
+        if (!testbed) return failed(testbed.error());
         announce(options.setup);
         report = run_models(*root, *testbed, options.setup);
     }
     if (options.setup.progress) std::fputs(wipe, stderr);
-    return finish_models(globals, options.common, report);
+    return finish_models(options.common, report);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
@@ -644,15 +713,18 @@ void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
 } // namespace
 
 void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb = parent.add_subcommand(
-        "models", "the four affinity models side by side, on veth pairs made for it or on NICs; needs root");
     const auto options = std::make_shared<MeasureModelsOptions>();
+    auto* verb = add_verb(
+        parent,
+        {.name = "models",
+         .summary = "the four affinity models side by side, on veth pairs made for it or on NICs; needs root",
+         .example = "affinityctl measure models --connections 4 --sizes --rr --svg models.svg",
+         .answer = models_json_fields,
+         .manual = "affinityctl-measure(1)"},
+        globals, status, [&globals, options] { return run(globals, *options); });
     add_testbed_options(*verb, *options);
     add_load_options(*verb, *options);
     add_round_options(*verb, *options);
-    add_example(*verb, "affinityctl measure models --connections 4 --sizes --rr --svg models.svg",
-                "affinityctl-measure(1)");
-    verb->callback([&globals, &status, options] { status = run(globals, *options); });
 }
 
 } // namespace affinityctl

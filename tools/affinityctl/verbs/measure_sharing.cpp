@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/document.hpp"
+#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -107,11 +108,11 @@ Document sharing_document(const experiments::SharingResult& result, const Measur
     return document;
 }
 
-int measure_sharing(const Globals& globals, const MeasureSharingOptions& options) {
+Outcome measure_sharing(const Globals& globals, const MeasureSharingOptions& options) {
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return bench.error();
+    if (!bench) return std::unexpected(bench.error());
     const auto placings = experiments::placed_threads(bench->topology, bench->chosen);
-    if (!placings) return refuse(refusal_of(placings.error(), bench->chosen));
+    if (!placings) return failed(exit_failure, refusal_of(placings.error(), bench->chosen));
     auto measured = run_experiment_for<experiments::SharingResult>(
         *bench,
         {.doing = fmt::format("measuring {} placings of four threads", placings->size()),
@@ -119,10 +120,10 @@ int measure_sharing(const Globals& globals, const MeasureSharingOptions& options
          .cpus = bench->chosen},
         options.common,
         [&](experiments::Run& run) { return experiments::measure_sharing(*placings, options.how, run); });
-    if (!measured) return measured.error();
+    if (!measured) return std::unexpected(measured.error());
     auto& [result, on] = *measured;
     experiments::read_sharing(result);
-    return finish_experiment(globals, options.common, sharing_document(result, on),
+    return finish_experiment(options.common, sharing_document(result, on),
                              {.kind = "sharing",
                               .summary = result.summary,
                               .subject = "CPUs " + on.cpus,
@@ -133,9 +134,15 @@ int measure_sharing(const Globals& globals, const MeasureSharingOptions& options
 } // namespace
 
 void add_measure_sharing(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb = parent.add_subcommand(
-        "sharing", "threads that write to the same cache lines: left to the scheduler, pinned, pinned badly");
     const auto options = std::make_shared<MeasureSharingOptions>();
+    auto* verb = add_verb(
+        parent,
+        {.name = "sharing",
+         .summary = "threads that write to the same cache lines: left to the scheduler, pinned, pinned badly",
+         .example = "affinityctl measure sharing --cpus llc:0",
+         .answer = sharing_fields,
+         .manual = "affinityctl-measure(1)"},
+        globals, status, [&globals, options] { return measure_sharing(globals, *options); });
     verb->add_option("--rounds", options->how.rounds, "runs of each placing; below 4 there is no verdict")
         ->capture_default_str()
         ->check(in_range(1U, 10000U));
@@ -143,8 +150,6 @@ void add_measure_sharing(CLI::App& parent, Globals& globals, int& status) {
         ->capture_default_str()
         ->check(in_range(1000U, 100000000U));
     add_experiment_options(*verb, options->common);
-    add_example(*verb, "affinityctl measure sharing --cpus llc:0", "affinityctl-measure(1)");
-    verb->callback([&globals, &status, options] { status = measure_sharing(globals, *options); });
 }
 
 } // namespace affinityctl

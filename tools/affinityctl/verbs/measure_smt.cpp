@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/document.hpp"
+#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -175,11 +176,11 @@ Document smt_document(const SmtParts& parts, const experiments::SmtSeats& seats,
     return document;
 }
 
-int measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
+Outcome measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return bench.error();
+    if (!bench) return std::unexpected(bench.error());
     const auto seats = experiments::smt_seats(bench->topology, bench->chosen);
-    if (!seats) return refuse(refusal_of(seats.error(), bench->chosen));
+    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench->chosen));
     for (const auto& sentence : {seats->no_siblings, seats->no_cores})
         if (!sentence.empty()) fmt::print(stderr, "affinityctl: {}\n", sentence);
     auto measured = run_experiment_for<SmtParts>(
@@ -195,13 +196,13 @@ int measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
             const bool is_whole = result->is_whole;
             return SmtParts{std::move(*launched), std::move(*result), is_whole};
         });
-    if (!measured) return measured.error();
+    if (!measured) return std::unexpected(measured.error());
     auto& [parts, on] = *measured;
     experiments::read_smt(parts.result, *seats);
     if (parts.result.disturbed > 0)
         on.remarks.push_back(fmt::format(
             "{} runs taken again, because another program had been run in between", parts.result.disturbed));
-    return finish_experiment(globals, options.common, smt_document(parts, *seats, on),
+    return finish_experiment(options.common, smt_document(parts, *seats, on),
                              {.kind = "smt",
                               .summary = parts.result.summary,
                               .subject = "CPUs " + on.cpus,
@@ -212,9 +213,15 @@ int measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
 } // namespace
 
 void add_measure_smt(CLI::App& parent, Globals& globals, int& status) {
-    auto* verb = parent.add_subcommand(
-        "smt", "two threads on one core against two cores, by kind of load, and where threads run");
     const auto options = std::make_shared<MeasureSmtOptions>();
+    auto* verb = add_verb(
+        parent,
+        {.name = "smt",
+         .summary = "two threads on one core against two cores, by kind of load, and where threads run",
+         .example = "affinityctl measure smt --svg smt.svg",
+         .answer = smt_fields,
+         .manual = "affinityctl-measure(1)"},
+        globals, status, [&globals, options] { return measure_smt(globals, *options); });
     verb->add_option("--rounds", options->how.rounds, "runs of each case; below 4 there is no verdict")
         ->capture_default_str()
         ->check(in_range(1U, 10000U));
@@ -223,8 +230,6 @@ void add_measure_smt(CLI::App& parent, Globals& globals, int& status) {
         ->capture_default_str()
         ->check(in_range(std::size_t{1000}, std::size_t{200'000'000}));
     add_experiment_options(*verb, options->common);
-    add_example(*verb, "affinityctl measure smt --svg smt.svg", "affinityctl-measure(1)");
-    verb->callback([&globals, &status, options] { status = measure_smt(globals, *options); });
 }
 
 } // namespace affinityctl

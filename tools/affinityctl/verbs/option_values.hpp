@@ -51,11 +51,6 @@ inline CLI::Validator or_time(std::chrono::duration<double> unit) {
             ""};
 }
 
-/// The end of --help: an example, and where to read on.
-inline void add_example(CLI::App& verb, const std::string& example, const std::string& manual) {
-    verb.footer("Example: " + example + "\nManual: " + manual);
-}
-
 /// An option that may be given again; each takes one value.
 inline CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::vector<std::string>& into,
                                  const std::string& help, const std::string& type) {

@@ -45,22 +45,22 @@ affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
     return watch.take();
 }
 
-int run_sharers(const SharersOptions& options, const Globals& globals) {
+Outcome run_sharers(const SharersOptions& options, const Globals& globals) {
+    if (const auto live = check_is_live(globals); !live) return std::unexpected(live.error());
     const auto pid = affinityd::parse_number<int>(options.pid);
-    if (!pid || *pid < 1)
-        return complain(CallError{exit_usage, options.pid + ": expected a process or thread id"});
+    if (!pid || *pid < 1) return failed(exit_usage, options.pid + ": expected a process or thread id");
     const auto time = check_watch_options(options, globals, "sharers counts in the kernel");
-    if (!time) return complain(time.error());
+    if (!time) return std::unexpected(time.error());
     const auto root = Root::open();
-    if (!root) return complain(root.error());
+    if (!root) return failed(root.error());
     auto watch = WakeWatch::of(*root, *pid);
-    if (!watch) return complain(watch.error());
+    if (!watch) return failed(watch.error());
     auto wakes = watch_wakes(*watch, *time);
     if (!wakes)
-        return complain(
+        return failed(
             affinityd::Error{"sharers cannot count: " + wakes.error().message, {}, wakes.error().code});
     const auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return complain(topology.error());
+    if (!topology) return failed(topology.error());
     SharersReport report{.process = watch->process(),
                          .wakes = std::move(*wakes),
                          .graph = {},
@@ -71,23 +71,24 @@ int run_sharers(const SharersOptions& options, const Globals& globals) {
     report.suggestion = suggestion_for(report.process, report.wakes, report.graph, *topology);
     auto document = sharers_document(report);
     document.picture = options.svg;
-    return show(globals, document);
+    return document;
 }
 
 } // namespace
 
 void add_sharers(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "sharers", "which threads of a program wake each other, and the rules that follow; needs root");
     const auto options = std::make_shared<SharersOptions>();
+    auto* verb = add_verb(
+        app,
+        {.name = "sharers",
+         .summary = "which threads of a program wake each other, and the rules that follow; needs root",
+         .example = "affinityctl sharers $(pidof redis-server) --for 5s",
+         .answer = sharers_answer},
+        globals, status, [&globals, options] { return run_sharers(*options, globals); });
     verb->add_option("PID", options->pid, "the program, by a process or thread id")
         ->type_name("")
         ->required();
     add_watch_options(*verb, *options, "which thread wakes which");
-    add_example(*verb, "affinityctl sharers $(pidof redis-server) --for 5s", "affinityctl(1)");
-    verb->callback([&globals, &status, options] {
-        if (!refuses_root(globals, status)) status = run_sharers(*options, globals);
-    });
 }
 
 } // namespace affinityctl
