@@ -204,10 +204,9 @@ TEST(Reading, TellsOfAChipletInsideOneLlcGroup) {
     EXPECT_TRUE(is_told(
         reading, "Inside llc 0, CPUs 0-3,16-19 and 4-7,20-23 are groups of their own, with 25 ns within"));
     EXPECT_TRUE(is_told(reading, "So it is in 2 LLC groups."));
-    EXPECT_TRUE(
-        reading.meaning.ends_with("is the line 'together: measured' (with 'smt: avoid', if they compute "
-                                  "as much as they talk), or 'near: measured' if they are of several "
-                                  "processes."))
+    EXPECT_TRUE(reading.meaning.ends_with("the line 'together: measured' (with 'smt: avoid', if they compute "
+                                          "as much as they talk), or 'near: measured' if they are of several "
+                                          "processes puts such threads next to each other."))
         << reading.meaning;
 }
 
