@@ -359,7 +359,7 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
     });
     if ((wanted != space.in_force && !is_settling) || is_paused_) {
         if (!space.lanes->set(wanted)) {
-            space.is_full = true;
+            space.no_room = "there is no room for all services, lanes and slots";
             for (auto& [cookie, seen] : space.seen)
                 if (seen.cpu) seen.leave_alone(NotSteered::too_many);
             wanted.clear();
@@ -559,8 +559,14 @@ std::vector<steer::Service> Steering::choose(int process, Space& space, std::siz
         others.erase(service.at);
     const bool is_known = listed && space.lanes->leave(others, *listed);
     const bool is_cut = listeners >= steer_most_listeners;
-    space.is_full = is_cut || !is_known;
-    if (space.is_full) { // one that is not known could lose its connections
+    if (is_cut)
+        space.no_room =
+            fmt::format("the map of listeners is full, with {}", static_cast<int>(steer_most_listeners));
+    else if (!listed)
+        space.no_room = "not all sockets of other programs could be listed";
+    else
+        space.no_room = is_known ? "" : "there is no room for all addresses of other programs";
+    if (!space.no_room.empty()) { // one that is not known could lose its connections
         const auto is_meant = [&](const steer::Address& at) { return is_cut || at.local.is_any(); };
         std::erase_if(found, [&](const auto& service) { return is_meant(service.at); });
         for (auto& [cookie, seen] : space.seen)
@@ -693,11 +699,10 @@ std::vector<planner::Problem> Steering::problems() const {
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
     for (const auto& [name, space] : spaces_) {
         if (!space.trouble.empty()) add(space.trouble, needs);
-        if (space.is_full)
-            add(fmt::format("the map of listeners is full (network namespace {} has more than {}): the rest "
-                            "is the kernel's choice",
-                            name, static_cast<int>(steer_most_listeners)),
-                "ss -ltnp");
+        if (!space.no_room.empty())
+            add(fmt::format("{} (network namespace {}): the rest is the kernel's choice", space.no_room,
+                            name),
+                "ss -ltunp");
     }
     return list;
 }

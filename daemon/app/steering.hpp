@@ -124,7 +124,7 @@ class Steering {
         Clock::time_point retry{};
         std::map<TaskId, Scans> scans; ///< of processes
         std::size_t turn = 0;          ///< of the process whose descriptors are gone through next
-        bool is_full = false;          ///< it has more listeners than there is room for
+        std::string no_room;           ///< why listeners are the kernel's choice; "" if there is room for all
         std::set<Port> listed;         ///< of which others' listeners are known
         std::map<steer::Address, std::size_t> others; ///< these, and those that are steered: how many of each
         std::vector<steer::Service> in_force;

@@ -534,11 +534,11 @@ class Steered(Net):
         self.near.ip("link", "set", "lo", "up")
         crowd = self.spawn(*self.near.command(*python(MANY, "5000")), stdout=-1, text=True)
         self.assertEqual("ready\n", crowd.process.stdout.readline())
-        wait_for(lambda: any("the map of listeners is full" in text for text in daemon.problems()), lambda: f"that is said: {daemon.policy('web')} {daemon.problems()}")
+        wait_for(lambda: any("no room for all addresses of other programs" in text for text in daemon.problems()), lambda: f"that is said: {daemon.policy('web')} {daemon.problems()}")
         self.assertEqual(0, self.load(500)["lost"])
         self.assertEqual("timed out", self.near.run(*python(SILENT)))  # the server would answer
         crowd.end()
-        wait_for(lambda: not any("the map of listeners" in text for text in daemon.problems()), lambda: f"there is room again: {daemon.problems()}")
+        wait_for(lambda: not any("no room" in text for text in daemon.problems()), lambda: f"there is room again: {daemon.problems()}")
         self.steered()
 
     def test_where_bpf_is_not_allowed_workers_have_the_cache_group(self):
