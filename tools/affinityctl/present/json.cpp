@@ -65,9 +65,12 @@ std::string dump(const json& value, int indent) {
 }
 
 std::string cell(const json& value) {
-    if (value.is_null() || value == "") return "-";
+    if (value.is_null()) return "-";
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-    if (value.is_string()) return value.get<std::string>();
+    if (value.is_string()) {
+        const auto& text = value.get_ref<const std::string&>();
+        return text.empty() ? "-" : text;
+    }
     auto text = value.dump();
     if (value.is_number_float() && text.ends_with(".0")) text.resize(text.size() - 2);
     return text;

@@ -265,10 +265,10 @@ void add_notes(const json& status, const StatusOptions& options, Document& into)
         auto all = steer_notes(policy);
         all.insert(all.begin(), text(policy, "note"));
         all.push_back(joined_note(policy));
-        for (auto& each : all) {
+        for (const auto& each : all) {
             if (each.empty()) continue;
             auto found = std::ranges::find(notes, each, [](const auto& known) { return known.first; });
-            if (found == notes.end()) found = notes.insert(found, {std::move(each), {}});
+            if (found == notes.end()) found = notes.insert(found, {each, {}});
             found->second.push_back(text(policy, "name"));
         }
         if (const auto local = local_sentence(member(policy, "local")); options.details() && !local.empty())
