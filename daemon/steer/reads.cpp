@@ -50,8 +50,8 @@ struct Reads::Program {
         events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
-                auto& opened = static_cast<Program*>(self)->opened;
-                opened = opened.value_or(false) || *static_cast<const std::uint32_t*>(event) != 0;
+                auto& any = static_cast<Program*>(self)->opened;
+                any = any.value_or(false) || *static_cast<const std::uint32_t*>(event) != 0;
                 return 0;
             },
             this, nullptr));

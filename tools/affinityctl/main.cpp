@@ -148,10 +148,10 @@ std::string usage_error(const CLI::App& cli, const CLI::ParseError& error,
             if (const auto hint = hint_for(name, options);
                 !hint.empty() && std::ranges::find(options, name) == options.end())
                 message += " (" + hint + ")";
-    std::string verbs;
+    std::string path;
     for (; verb != nullptr && verb->get_parent() != nullptr; verb = verb->get_parent())
-        verbs = verb->get_name() + " " + verbs;
-    return fmt::format("{} (see affinityctl {}--help)", message, verbs);
+        path = verb->get_name() + " " + path;
+    return fmt::format("{} (see affinityctl {}--help)", message, path);
 }
 
 int run(const std::vector<std::string>& words) {
