@@ -483,8 +483,10 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
             if (socket.listens() && ports.contains({file.protocol, socket.port}))
                 ++found[{socket.local, socket.port, file.protocol}];
         };
+        // The kernel searches a list of UDP from its start for each part that is read.
+        const bool is_long = is_first && file.protocol == steer::Protocol::tcp;
         const auto is_whole = inventory::read_net_file(shared_.root, std::to_string(process) + "/", file,
-                                                       is_first ? most_listed : most_listed_again, take);
+                                                       is_long ? most_listed : most_listed_again, take);
         is_cut |= !is_whole || (!*is_whole && may_have_more);
     }
     if (is_cut) found.merge(space.others);

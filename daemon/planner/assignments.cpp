@@ -118,13 +118,14 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     return best;
 }
 
-/// The slot that it had has become several, as with a narrower `bind`: all tasks of that slot would crowd the
-/// first of them.
+/// The slot that it had has become several, as with a narrower `bind`, or was one of a guess of too few: all
+/// tasks of that slot would crowd the first of them.
 std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::size_t chosen) {
     const CpuSet before = seat.cpus;
     const auto parts = std::ranges::count_if(
         request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
-    if (parts < 2) return chosen;
+    const bool was_guess = std::exchange(seat.is_guess, seat.is_guess && request.is_guess);
+    if (parts < 2 && was_guess == seat.is_guess) return chosen;
     put(seat, nullptr);
     chosen = best(request, seat.table);
     seat.given = request.slots[chosen].cpus.first();
@@ -174,7 +175,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
         weight = other->second.weight;
         is_weighed = other->second.is_weighed;
-        kept = slot_named(slots, other->second.now);
+        if (!other->second.is_guess) kept = slot_named(slots, other->second.now);
         erase(other);
     }
     const auto chosen = kept ? *kept : best(request, number);
@@ -182,6 +183,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;
     seat.family = family_of(request);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
+    seat.is_guess = request.is_guess;
     put(seat, &slots[chosen]);
     return chosen;
 }

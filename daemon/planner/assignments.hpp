@@ -32,18 +32,19 @@ struct SlotRequest {
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
     bool is_near_others = false; ///< it is to be in the group of others of its distribution
     TaskId process = {};         ///< that of the task
-    TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
+    TaskId parent = {};    ///< the process that made it, if that is under the same policy; {}: it is not
+    bool is_guess = false; ///< nothing is known yet of how many slots are needed
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
 /// for the whole machine: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
-/// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), it counts as
-/// new, with the weight that is known. A new task gets the slot with the fewest tasks
-/// of its own family (the threads of a process, the workers of a master), then of its distribution. Tasks
-/// that are known to be idle do not count, nor does the master itself. Among equals it gets the slot whose
-/// cores have the least load, then whose CPUs have; then
+/// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), or was one of
+/// slots that were a guess, it counts as new, with the weight that is known. A new task gets the slot with
+/// the fewest tasks of its own family (the threads of a process, the workers of a master), then of its
+/// distribution. Tasks that are known to be idle do not count, nor does the master itself. Among equals it
+/// gets the slot whose cores have the least load, then whose CPUs have; then
 ///  - the one whose mask it already has, so that a restarted daemon moves no task;
 ///  - the nearest to what the placement wants it near to;
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
@@ -82,6 +83,7 @@ class Assignments {
         Weight weight = one_cpu;
         bool is_weighed = false;
         bool is_counted = false; ///< among the peers of its slot
+        bool is_guess = false;   ///< it was given while slots were a guess
         TaskId family = {};      ///< the parent, else the process
         CpuSet cpus = {};        ///< those that it has of its slot; empty: it has left it
         CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does

@@ -18,7 +18,8 @@ struct Choice {
     DistributionId distribution;
     const std::vector<Slot>* slots;
     bool are_lanes = false;
-    bool is_cut = false; ///< the process's cpuset leaves it less than that
+    bool is_cut = false;   ///< the process's cpuset leaves it less than that
+    bool is_guess = false; ///< it is not known how many tasks they serve
 };
 
 using Kind = DistributionId::Kind;
@@ -31,7 +32,8 @@ DistributionId in_group(const std::string& policy, const CpuSet& group) {
 /// The lanes a task belongs to: those of the interfaces that serve its process, else of all the policy's.
 Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     const auto of_nic = [&](const NicLanes& nic) {
-        return Choice{{resolved.policy->name, 0, nic.name, Kind::lanes}, &nic.lanes, true};
+        return Choice{
+            {resolved.policy->name, 0, nic.name, Kind::lanes}, &nic.lanes, true, false, nic.is_guess};
     };
     if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
     if (process.nics != nullptr) {
@@ -40,7 +42,11 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
             if (const auto* nic = resolved.nic(name)) serving.insert(nic);
         if (serving.size() == 1) return of_nic(**serving.begin());
     }
-    return {{resolved.policy->name, 0, "", Kind::all_lanes}, &resolved.all_lanes, true};
+    return {{resolved.policy->name, 0, "", Kind::all_lanes},
+            &resolved.all_lanes,
+            true,
+            false,
+            std::ranges::any_of(resolved.nics, &NicLanes::is_guess)};
 }
 
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
@@ -168,7 +174,8 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .group_of = is_in_group ? process.id : TaskId{},
                                                            .is_near_others = placement.near_measured,
                                                            .process = process.id,
-                                                           .parent = process.parent})];
+                                                           .parent = process.parent,
+                                                           .is_guess = choice.is_guess})];
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 

@@ -17,7 +17,7 @@ std::string_view to_string(NotSteered why) {
     static constexpr std::array<std::string_view, 13> texts{
         "no other one shares the address; SO_REUSEPORT gives each worker its own",
         "tasks of several lanes take connections from the same one",
-        "no task has taken a connection yet",
+        "no task has taken a connection or read a datagram yet",
         "the worker has no place yet",
         "the worker has no lane where packets arrive",
         "another policy has placed the queues of the worker's NIC",

@@ -3,7 +3,7 @@
 knows."""
 import random
 
-from house import House, affinityctl, allowed, cpus, document, measured, policy, report, wait_for
+from house import House, affinityctl, allowed, cpus, document, measured, policy, python, report, wait_for
 from machines import OnMachine
 from nets import Net
 from recorded import Planned, Recorded
@@ -132,6 +132,19 @@ class OwnForms(Planned):
                 self.assertIn("znic.yaml:1:", answer.text)
 
 
+WORKER = """import socket, sys
+open("/proc/self/comm", "w").write(sys.argv[1])
+with socket.create_server(("10.99.0.1", 7001), reuse_port=True) as listener:
+    taken = []
+    while True:
+        taken.append(listener.accept()[0])
+"""
+MANY_CLIENTS = """import signal, socket, sys
+kept = [socket.create_connection((sys.argv[1], 7001)) for _ in range(40)]
+signal.pause()
+"""
+
+
 class Usage(Net):
     """Which interface serves a server is remembered by the device."""
 
@@ -152,6 +165,15 @@ class Usage(Net):
             self.near.ip("link", "set", old, "name", new)
         wait_for(lambda: served() == {(nics[1], "web0"), (nics[0], "web1")}, served, patience=20)
         self.assertEqual(["0", "1"], [allowed(server.pid) for server in servers])
+
+    def test_workers_older_than_the_daemon_are_spread_once_their_number_is_known(self):
+        nic = self.pair()
+        workers = [self.spawn(*self.near.command(*python(WORKER, self.name("worker")))) for _ in range(4)]
+        wait_for(lambda: self.near.run("ss", "-Hltn").count(":7001") == 4, "they listen")
+        self.spawn(*self.far.command(*python(MANY_CLIENTS, "10.99.0.1")))
+        wait_for(lambda: self.connections() >= 40, "clients are connected")
+        self.inside({"reconcile": "2s"}, web=policy("worker", affinity="full", nics=[nic], spread="core", bind="core", settle=0))
+        wait_for(lambda: sorted(allowed(worker.pid) for worker in workers) == ["0", "0", "1", "1"], lambda: [allowed(one.pid) for one in workers], patience=20)
 
     def test_an_address_of_no_wire_is_served_by_the_default_route(self):
         nic = self.pair()
