@@ -170,7 +170,7 @@ class Joins(House):
                 most = chance.randrange(1, 200)
                 while len(kept) > most:
                     kept.pop(0).close()
-        self.assertLess(len(os.listdir(f"/proc/{self.served.process.pid}/fd")), 300)
+        wait_for(lambda: len(os.listdir(f"/proc/{self.served.process.pid}/fd")) < 300, "connections are closed")
         wait_for(lambda: program.join(1, "io") == 1, "who means it is served")
         self.assertEqual("0", program.mask(1))
         self.assertIsNone(self.served.process.poll())
