@@ -17,7 +17,6 @@ using machine::Subject;
 using machine::TaskMask;
 using planner::UndoPointer;
 using planner::UndoRecord;
-using state::Standing;
 
 namespace {
 
