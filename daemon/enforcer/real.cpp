@@ -69,9 +69,9 @@ class RealEnforcer final : public Enforcer {
     }
 
     /// Still the task that is meant? Its number may belong to another by now. An Error: it cannot be known
-    /// (EMFILE). Of a main thread, the process's file says the same, and the kernel has that at hand: each
+    /// (EMFILE). For a main thread, the process's file says the same, and the kernel has that at hand: each
     /// file in /proc that is opened for the first time is an inode more, and thousands of short programs
-    /// would have the CPU that they run on free those of one another. Of other threads that file says
+    /// would have the CPU that they run on free those of one another. About other threads that file says
     /// nothing.
     [[nodiscard]] Result<bool> is_same(const TaskMask& subject) const {
         const bool is_main = subject.task.tid == subject.pid;

@@ -15,7 +15,7 @@ typedef struct sd_bus sd_bus;
 
 namespace affinityd::enforcer {
 
-/// The AllowedCPUs= of systemd's units, read and set without waiting. What is set is a runtime property, so
+/// The AllowedCPUs= of systemd's units, read and set without waiting. A set one is a runtime property, so
 /// it ends with the next boot at the latest. Source: org.freedesktop.systemd1(5),
 /// systemd.resource-control(5).
 class UnitProperties {

@@ -23,7 +23,7 @@ std::string_view last_part(std::string_view path) { return path.substr(path.rfin
 
 using Places = std::vector<std::size_t>; ///< of interfaces
 
-/// Whose line one may be, by what is known of it.
+/// The interface whose line one may be, by what is known of it.
 struct Index {
     std::unordered_map<unsigned, Places> numbers;
     std::unordered_map<std::string_view, Places> functions;        ///< of PCI

@@ -26,7 +26,7 @@ std::string_view to_string(NotSteered why) {
         "bound to an interface",
         "UDP is steered only where the policy says steer: accept",
         "UDP, and this kernel does not tell which task reads it (Linux 6.3 does)",
-        "the map of listeners is full",
+        "there is no room for it, as status says",
         "the kernel does not put it into the map (MPTCP, SMC, or in a map of the server's own)"};
     return texts[static_cast<std::size_t>(why)];
 }

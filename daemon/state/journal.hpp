@@ -50,7 +50,7 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] Result<planner::UndoPointer> put(const machine::Subject& subject, planner::UndoRecord undo,
                                                    const Descent* descent = nullptr, std::uint64_t since = 0);
     /// The record is in force no more: the subject is kept, or it is a task that lives on (back) or has ended
-    /// (gone), at `until` in clock ticks since boot. Of others than tasks, only those that are kept stay
+    /// (gone), at `until` in clock ticks since boot. Besides tasks, only those that are kept stay
     /// known. An Error: the file does not say so.
     [[nodiscard]] Result<void> part(const machine::Subject& subject, Standing standing,
                                     std::uint64_t until = 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What reads.bpf.c and lanes.bpf.c need of the kernel's types. Source: include/net/sock.h. */
+/* The kernel's types that reads.bpf.c and lanes.bpf.c need. Source: include/net/sock.h. */
 #pragma once
 
 #include "types.h"

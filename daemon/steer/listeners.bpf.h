@@ -22,7 +22,7 @@ struct {
     __type(value, struct steer_origin);
 } origins SEC(".maps");
 
-/* What is steered. */
+/* The steered addresses. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, steer_most_services);

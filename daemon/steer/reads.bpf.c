@@ -26,7 +26,7 @@ struct {
     __type(value, __u64);
 } takers SEC(".maps");
 
-/* Whose listeners are marked from when they begin to listen. */
+/* Processes whose listeners are marked from when they begin to listen. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, steer_most_processes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What reads.bpf.c counts, for it and for the program that loads it. */
+/* The counts of reads.bpf.c, for it and for the program that loads it. */
 #pragma once
 
 enum {

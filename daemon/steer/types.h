@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What programs for the kernel need before libbpf's headers, where no vmlinux.h is generated. Types of the kernel are written by hand, with
+/* Types that programs for the kernel need before libbpf's headers, where no vmlinux.h is generated. Types of the kernel are written by hand, with
  * the members that are used; each is found in the running kernel by its name (CO-RE), so neither the order nor the rest matters, and the
  * machine that builds this needs no BTF. Source: uapi/linux/types.h, uapi/linux/bpf.h. */
 #pragma once

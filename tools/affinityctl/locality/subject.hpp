@@ -13,7 +13,7 @@
 
 namespace affinityctl {
 
-/// Whose reads are meant.
+/// The processes whose reads are meant.
 struct LocalitySubject {
     enum class Kind { all, process, nic, policy, unit };
     Kind kind = Kind::all;

@@ -343,7 +343,7 @@ const Field point_fields[] = {{"direction", "", "text", "receive, transmit or an
                               {"bytes", "", "count", "of a read, write or request"},
                               {"response_bytes", "", "count?", "null but for requests"},
                               {"models", "", "object[]", "each model", model_json_fields}};
-/// Of ttcp::to_json; direction to models are those of the largest size.
+/// The fields of ttcp::to_json; direction to models are those of the largest size.
 const Field models_json_fields[] = {
     {"version", "", "count", "of this form: 1"},
     {"kind", "", "text", "models"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What wakes.bpf.c counts, for it and for the program that loads it. */
+/* The counts of wakes.bpf.c, for it and for the program that loads it. */
 #pragma once
 
 enum {
