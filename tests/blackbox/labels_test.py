@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupts of network interfaces on recorded machines: which of them carry data, where these go, and how those are reported that the daemon does not
-knows."""
+"""Interrupts of network interfaces on recorded machines: those that carry data, where they go, and the report of those that the daemon does not
+know."""
 import random
 
 from house import House, affinityctl, allowed, cpus, document, measured, policy, python, report, wait_for

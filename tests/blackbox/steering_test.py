@@ -123,6 +123,17 @@ while True:
     data, peer = mine.recvfrom(1000)
     mine.sendto(f"{os.getpid()} {len(data) - 1} {cpu()}".encode(), peer)
 """
+# So many sockets of UDP, each on an address and a port of its own.
+CROWD = """import resource, socket, sys, time
+number = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
+kept = []
+for i in range(number):
+    kept.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    kept[-1].bind((f"127.1.{i // 200}.{i % 200 + 1}", 20000 + i))
+print("ready", flush=True)
+time.sleep(600)
+"""
 # So many datagrams, one after the other, each from another port (or from this one) and CPU; then as CLIENT says.
 SENDER = """import collections, json, os, socket, sys
 workers, local, lost = collections.Counter(), 0, 0
@@ -515,6 +526,22 @@ class Steered(Net):
         daemon.remove("web")
         wait_for(lambda: not self.links(), lambda: f"no program is left: {self.links()}")
         self.assertEqual(0, self.send(100)["lost"])
+
+    def test_among_more_sockets_of_udp_than_are_listed_the_kernel_chooses(self):
+        """The kernel lists them slowly, and any user may open them."""
+        self.near.ip("link", "set", "lo", "up")
+        crowd = self.spawn(*self.near.command(*python(CROWD, "8000")), stdout=-1, text=True)
+        self.assertEqual("ready\n", crowd.process.stdout.readline())
+        daemon = self.begin_datagrams("accept", "0.0.0.0")
+
+        def is_told():
+            self.send(60)
+            left = self.left(daemon.policy("web").get("steer", {}).get("left", []))
+            return any("not all sockets of other programs" in text for text in daemon.problems()) or any("does not tell which task" in why for why in left)
+        wait_for(is_told, lambda: f"that is said: {daemon.policy('web')} {daemon.problems()}")
+        self.assertEqual(0, self.send(100)["lost"])
+        crowd.end()
+        wait_for(self.datagrams_steered, "there is room again")
 
     def test_a_more_specific_socket_gets_all_of_its_datagrams(self):
         self.begin_datagrams("accept", "0.0.0.0")
