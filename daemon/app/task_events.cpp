@@ -135,6 +135,7 @@ ProcessNews* EventQueue::find_or_add(int pid, Clock::time_point now) {
 /// costs which no policy wants.
 void EventQueue::charge(const ProcessNews& process, Clock::duration time, Clock::time_point now) {
     constexpr unsigned sampled = 8;
+    time += process.events * cost_of_event;
     if (process.person)
         budget_.charge(*process.person, time, now);
     else if (++unpaid_ % sampled == 0)
@@ -202,7 +203,7 @@ void EventQueue::add(const ProcEvent& event, bool all_children, Clock::time_poin
     if (!is_of_process && !entries_.contains(event.pid) && !is_known(event.pid)) return;
     auto* news = find_or_add(event.pid, now);
     if (news == nullptr) return;
-    if (news->person) budget_.charge(*news->person, cost_of_event, now);
+    ++news->events;
     news->has_changed |= is_of_process;
     news->is_whole |= is_of_process;
     news->has_lost_main |= is_end(event);

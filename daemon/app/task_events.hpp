@@ -117,6 +117,7 @@ struct ThreadNews {
 struct ProcessNews {
     int pid = 0;
     std::optional<uid_t> person; ///< pays for it; no value: not asked for
+    unsigned events = 0;         ///< taken from the kernel for it
     bool has_lost_main = false;  ///< the main thread has ended, and perhaps the process
     bool is_whole = false;       ///< the process is to be looked at with all its threads
     std::vector<ThreadNews> threads{};
@@ -145,7 +146,7 @@ class EventQueue {
     [[nodiscard]] Clock::time_point next_due() const { return later_.next_due(); }
     /// The process is left to the next pass.
     void leave(int pid, uid_t person, Clock::time_point now);
-    /// Work for the process took that time.
+    /// Work for the process took that time, its events aside.
     void charge(const ProcessNews& process, Clock::duration time, Clock::time_point now);
     /// True once after processes were left: a pass is to come.
     [[nodiscard]] bool take_left_out() { return std::exchange(left_out_, false); }
