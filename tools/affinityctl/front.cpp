@@ -4,7 +4,7 @@
 // itself. Anything else, unusual options included, goes to the program with all verbs, which is beside this
 // one or in libexec.
 #include "affinityctl/offline/topology_answer.hpp"
-#include "affinityctl/values/standard_output.hpp"
+#include "affinityctl/present/globals.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "topology/reader.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl: a table of verbs.
-#include "affinityctl/values/standard_output.hpp"
+#include "affinityctl/present/globals.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "policy/diagnostic.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/client/answers.hpp"
 
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include "affinityctl/client/occupancy.hpp"
 
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/client/task_rows.hpp"
 
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/subject.hpp"
 
-#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/subjects.hpp"
+#include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 #include "inventory/process_files.hpp"
 #include "policy/diagnostic.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/present/globals.hpp"
 #include "affinityctl/present/page.hpp"
-#include "affinityctl/values/globals.hpp"
 #include "base/cpu_set.hpp"
 
+#include <cstdint>
 #include <expected>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,13 @@ template <class T>
 }
 [[nodiscard]] nlohmann::json or_null(const std::string& text);
 [[nodiscard]] nlohmann::json or_null(const std::optional<affinityd::CpuSet>& cpus);
+
+/// Members of the daemon's answers. One that is missing, or of another type, is empty or 0.
+[[nodiscard]] std::string text(const nlohmann::json& object, const char* key);
+[[nodiscard]] std::uint64_t count(const nlohmann::json& object, const char* key);
+[[nodiscard]] const nlohmann::json& list(const nlohmann::json& object, const char* key);
+[[nodiscard]] affinityd::CpuSet cpus(const nlohmann::json& object, const char* key);
+[[nodiscard]] nlohmann::json member(const nlohmann::json& object, const char* key);
 
 /// The answer of a verb: the value that --json prints, and blocks, which text and pictures are made of. Texts
 /// may be any bytes: the renderers escape what a terminal or a viewer would act upon.

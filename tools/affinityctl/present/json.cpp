@@ -38,6 +38,13 @@ json schema_of_value(const Field& field, std::string_view type) {
                                                           : "string"}};
 }
 
+/// nullptr where there is none.
+const json* find(const json& object, const char* key) {
+    if (!object.is_object()) return nullptr;
+    const auto found = object.find(key);
+    return found == object.end() ? nullptr : &*found;
+}
+
 } // namespace
 
 json schema_of(Fields fields, bool is_list) {
@@ -91,5 +98,30 @@ std::string joined(const json& list, std::string_view between) {
 json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
 json or_null(const std::optional<affinityd::CpuSet>& cpus) { return cpus ? json(cpus->to_list()) : json(); }
+
+std::string text(const json& object, const char* key) {
+    const auto* found = find(object, key);
+    return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::uint64_t count(const json& object, const char* key) {
+    const auto* found = find(object, key);
+    return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+const json& list(const json& object, const char* key) {
+    static const json none = json::array();
+    const auto* found = find(object, key);
+    return found != nullptr && found->is_array() ? *found : none;
+}
+
+affinityd::CpuSet cpus(const json& object, const char* key) {
+    return affinityd::CpuSet::parse_list(text(object, key)).value_or(affinityd::CpuSet{});
+}
+
+json member(const json& object, const char* key) {
+    const auto* found = find(object, key);
+    return found == nullptr ? json() : *found;
+}
 
 } // namespace affinityctl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/ask.hpp"
 
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
 
 #include <CLI/CLI.hpp>

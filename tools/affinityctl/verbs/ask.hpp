@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/daemon/call.hpp"
+#include "affinityctl/client/call.hpp"
 #include "affinityctl/present/document.hpp"
 #include "base/error.hpp"
 

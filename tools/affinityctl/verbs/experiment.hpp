@@ -5,7 +5,7 @@
 
 #include "accounting/measurements.hpp"
 #include "affinityctl/present/document.hpp"
-#include "affinityctl/values/globals.hpp"
+#include "affinityctl/present/globals.hpp"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
 #include "experiments/frame.hpp"

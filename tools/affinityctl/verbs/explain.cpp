@@ -2,9 +2,9 @@
 // affinityctl explain: why something is where it is, as the daemon has it or as it would be on a recorded
 // machine.
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/offline/subjects.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/documents.hpp"
 #include "affinityctl/verbs/latency_option.hpp"

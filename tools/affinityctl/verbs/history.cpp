@@ -2,7 +2,7 @@
 // affinityctl history: measurements over time.
 #include "accounting/measurements.hpp"
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"

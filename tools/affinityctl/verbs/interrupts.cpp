@@ -2,7 +2,7 @@
 // affinityctl irqs, affinityctl nics: the interrupt table and the purpose of each line; the network
 // interfaces, their queues and the interrupt of each.
 #include "affinityctl/client/nic_status.hpp"
-#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"

@@ -2,7 +2,7 @@
 // affinityctl locality: which programs read where the kernel takes packets in.
 #include "locality/locality.hpp"
 
-#include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/client/call.hpp"
 #include "affinityctl/locality/listeners.hpp"
 #include "affinityctl/locality/report.hpp"
 #include "affinityctl/locality/watch.hpp"

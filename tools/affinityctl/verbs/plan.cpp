@@ -4,8 +4,8 @@
 // sits on each CPU then.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/occupancy.hpp"
-#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/still_machine.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/policy_set.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/values/globals.hpp"
+#include "affinityctl/present/globals.hpp"
 #include "policy/policy.hpp"
 
 #include <expected>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl sharers: which threads of a program wake each other.
 
-#include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/client/call.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"

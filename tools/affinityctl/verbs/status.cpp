@@ -2,8 +2,8 @@
 // affinityctl status: whether all is as the policies want it, or a problem list with the commands that help.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/findings.hpp"
-#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/offline/subjects.hpp"
+#include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"

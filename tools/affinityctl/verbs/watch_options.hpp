@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/daemon/call.hpp"
-#include "affinityctl/values/globals.hpp"
+#include "affinityctl/client/call.hpp"
+#include "affinityctl/present/globals.hpp"
 
 #include <chrono>
 #include <expected>

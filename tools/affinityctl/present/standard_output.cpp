@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/values/standard_output.hpp"
-
-#include "affinityctl/values/globals.hpp"
+#include "affinityctl/present/globals.hpp"
 
 #include <cerrno>
 #include <cstdio>

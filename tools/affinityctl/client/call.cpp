@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/daemon/call.hpp"
-
-#include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/client/call.hpp"
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-bus.h>
@@ -22,6 +25,14 @@ constexpr const char* object_path = "/org/affinityd";
 constexpr const char* interface_name = "org.affinityd.Manager1";
 constexpr std::uint64_t password_usec = 120'000'000; // over the bus, polkit may ask the user for one
 constexpr std::uint64_t tick_usec = 100'000;         // between looks at the progress line
+
+constexpr std::chrono::milliseconds unseen{500}; // until a progress line is shown
+
+/// One that can wipe a line.
+bool has_terminal() {
+    const char* terminal = std::getenv("TERM");
+    return ::isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
 
 struct Unref {
     void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
@@ -117,6 +128,24 @@ std::expected<std::string, CallError> read(int status, sd_bus_message* reply) {
 }
 
 } // namespace
+
+ProgressLine::ProgressLine(std::string doing) : doing_(has_terminal() ? std::move(doing) : "") {}
+
+void ProgressLine::go_on() {
+    if (doing_.empty() || elapsed() < unseen) return;
+    auto text = fmt::format("{}: {} s (Ctrl-C ends the waiting only)", doing_,
+                            std::chrono::duration_cast<std::chrono::seconds>(elapsed()).count());
+    if (text == shown_) return;
+    shown_ = std::move(text);
+    std::fputs(("\r" + shown_ + "\033[K").c_str(), stderr); // which throws nothing if the terminal has gone
+    std::fflush(stderr);
+}
+
+ProgressLine::~ProgressLine() {
+    if (shown_.empty()) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+}
 
 std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir, const char* method,
                                                   const std::vector<std::string>& arguments,
