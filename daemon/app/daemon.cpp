@@ -180,6 +180,7 @@ void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReaso
         return answer(fail(refusal_of(world.error())));
     }
     use(std::move(*world), reason);
+    shared_.executor.begin_anew();
     const auto headline =
         "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
     shared_.log.info(headline);

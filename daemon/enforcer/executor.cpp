@@ -102,11 +102,6 @@ Trouble& Executor::trouble_of(const Subject& subject) {
     return troubles_[subject];
 }
 
-void Executor::begin_anew() {
-    for (auto& [subject, trouble] : troubles_)
-        trouble = {.refusal = std::move(trouble.refusal)};
-}
-
 bool Executor::is_put_off(const Action& action) const {
     const auto* found = action.restore ? nullptr : trouble(action.subject);
     if (found == nullptr) return false;

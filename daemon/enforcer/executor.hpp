@@ -115,8 +115,8 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] bool tasks_may_have_changed() const { return of_tasks_.is_expected(); }
     /// They may, and no pass has begun since.
     [[nodiscard]] bool awaits_pass() const { return of_tasks_.is_announced; }
-    /// Forgets fights, diversions, and which interrupts never move: everything is asked for anew.
-    void begin_anew();
+    /// Forgets fights, diversions and refusals: everything is asked for anew, and told again.
+    void begin_anew() { troubles_.clear(); }
     [[nodiscard]] const Troubles& troubles() const { return troubles_; }
     /// Null: it makes none.
     [[nodiscard]] const Trouble* trouble(const machine::Subject& subject) const;

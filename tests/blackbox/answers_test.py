@@ -79,6 +79,8 @@ class Verbs(InPlace):
         self.assertRegex(self.say("apply", code=1), r"other: 1 thread was in place already; 1 refused: .+")
         answer = self.answer("apply", code=1)
         self.assertEqual((False, 1), (answer["ok"], next(one for one in answer["policies"] if one["name"] == "other")["refused"]))
+        self.running.remove("other")
+        wait_for(lambda: not self.running.status()["refused"], "the refusal goes with its policy")
 
     def test_plan_is_what_the_next_pass_does(self):
         self.displaced(2)
