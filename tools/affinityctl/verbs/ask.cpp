@@ -16,11 +16,29 @@ constexpr const char* no_root = "--root names a recorded machine, and this is do
 /// A pass over a large and busy machine may take minutes, and goes on when its caller has gone.
 constexpr std::chrono::minutes longest_work{10};
 
+constexpr Field counted_fields[] = {
+    {"threads", "", "count", "threads"},
+    {"interrupts", "", "count", "interrupts"},
+    {"steering", "", "count", "steering settings"},
+    {"units", "", "count", "units"},
+};
+constexpr Field policy_fields[] = {
+    {"name", "", "text", "its name"},
+    {"placed", "", "object", "changes that were made", counted_fields},
+    {"in_place", "", "object", "those that needed no change", counted_fields},
+    {"put_back", "", "object", "those that were restored", counted_fields},
+    {"kept_off", "", "count", "threads of others that left its exclusive CPUs"},
+    {"left", "", "count", "masks left as another program has set them"},
+    {"put_off", "", "count", "tasks that are not placed for now"},
+    {"refused", "", "count", "changes that were refused"},
+    {"not_put_back", "", "count", "those that could not be restored"},
+    {"reason", "", "text?", "the first of the reasons why something was refused or not restored"},
+};
 constexpr Field order_fields[] = {
     {"ok", "", "flag", "all of it was done"},
     {"dry_run", "", "flag*", "nothing was changed"},
     {"message", "", "text", "the report, in lines"},
-    {"policies", "", "any", "the report by policy"},
+    {"policies", "", "object[]", "the report by policy", policy_fields},
 };
 } // namespace
 
