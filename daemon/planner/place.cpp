@@ -25,8 +25,8 @@ struct Choice {
 using Kind = DistributionId::Kind;
 
 /// The name of the slots inside a group.
-DistributionId in_group(const std::string& policy, const CpuSet& group) {
-    return {policy, 0, std::to_string(group.first()), Kind::in_group};
+DistributionId in_group(const std::string& policy, unsigned rule, const CpuSet& group) {
+    return {policy, rule, std::to_string(group.first()), Kind::in_group};
 }
 
 /// The lanes a task belongs to: those of the interfaces that serve its process, else of all the policy's.
@@ -51,7 +51,7 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
 
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
 Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
-                const ThreadView& thread) {
+                const ThreadView& thread, unsigned rule) {
     static const std::vector<Slot> none;
     std::vector<Slot> groups;
     std::vector<const Group*> reachable;
@@ -70,7 +70,14 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
                                             .task = process.id,
                                             .present = thread.thread.allowed,
                                             .cpuset = is_cut ? process.cpuset : nullptr});
-    return {in_group(name, groups[chosen].cpus), &reachable[chosen]->slots, false, is_cut};
+    return {in_group(name, rule, groups[chosen].cpus), &reachable[chosen]->distributions[rule], false,
+            is_cut};
+}
+
+/// Threads that a rule places as the policy does are dealt out with the others.
+bool are_alike(const policy::Placement& one, const policy::Placement& other) {
+    return one.near == other.near && one.near_measured == other.near_measured && one.spread == other.spread &&
+           one.bind == other.bind && one.smt == other.smt;
 }
 
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
@@ -78,8 +85,11 @@ Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const Pr
     const auto& policy = *resolved.policy;
     const bool own_cpus = rule && policy.threads[*rule].placement.cpus != policy.placement.cpus;
     if (!own_cpus && !resolved.all_lanes.empty() && !process.is_elsewhere) return lanes_of(resolved, process);
-    if (!own_cpus && !resolved.together.empty()) return group_of(resolved, assignments, process, thread);
     const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
+    if (!own_cpus && !resolved.together.empty()) {
+        const bool is_alike = rule && are_alike(policy.threads[*rule].placement, policy.placement);
+        return group_of(resolved, assignments, process, thread, is_alike ? 0 : number);
+    }
     return {{policy.name, number, ""}, &resolved.distributions[number]};
 }
 
@@ -125,7 +135,9 @@ const std::vector<Slot>* slots_of(const Placements& placements, const Distributi
         return &resolved->all_lanes;
     case Kind::in_group:
         for (const auto& group : resolved->together)
-            if (distribution == in_group(distribution.policy, group.cpus)) return &group.slots;
+            if (distribution.rule < group.distributions.size() &&
+                distribution == in_group(distribution.policy, distribution.rule, group.cpus))
+                return &group.distributions[distribution.rule];
         break;
     case Kind::groups:
     case Kind::whole:

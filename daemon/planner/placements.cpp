@@ -101,6 +101,17 @@ std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Place
     return make_slots(run.machine.topology, placement, allowed, near);
 }
 
+/// Where nothing can be steered, workers on single cores would read few packets where they arrive; the
+/// scheduler may follow these inside the cache group.
+policy::Placement widened(const Run& run, const Policy& policy, policy::Placement placement) {
+    using policy::Bind, policy::Steer;
+    const bool needs_steering = policy.model == policy::Model::full &&
+                                (policy.steer == Steer::automatic || policy.steer == Steer::accept);
+    if (run.machine.cannot_steer && needs_steering && placement.bind == Bind::core)
+        placement.bind = Bind::llc;
+    return placement;
+}
+
 void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     using policy::Bind, policy::Together;
     const auto& topology = run.machine.topology;
@@ -118,20 +129,13 @@ void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
                                                        : Bind::node,
                            resolved.allowed);
     for (auto& group : groups) {
-        auto slots = distribute(run, *resolved.policy, resolved.placement, group, own_nics);
+        std::vector<std::vector<Slot>> slots{
+            distribute(run, *resolved.policy, resolved.placement, group, own_nics)};
+        for (const auto& rule : resolved.policy->threads)
+            slots.push_back(distribute(run, *resolved.policy, widened(run, *resolved.policy, rule.placement),
+                                       group, own_nics));
         resolved.together.push_back({std::move(group), std::move(slots)});
     }
-}
-
-/// Where nothing can be steered, workers on single cores would read few packets where they arrive; the
-/// scheduler may follow these inside the cache group.
-policy::Placement widened(const Run& run, const Policy& policy, policy::Placement placement) {
-    using policy::Bind, policy::Steer;
-    const bool needs_steering = policy.model == policy::Model::full &&
-                                (policy.steer == Steer::automatic || policy.steer == Steer::accept);
-    if (run.machine.cannot_steer && needs_steering && placement.bind == Bind::core)
-        placement.bind = Bind::llc;
-    return placement;
 }
 
 void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
@@ -355,7 +359,9 @@ bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online) {
                resolved.distributions,
                [&](const auto& slots) { return std::ranges::all_of(slots, is_everything); }) &&
            std::ranges::all_of(resolved.together, [&](const Group& group) {
-               return std::ranges::all_of(group.slots, is_everything);
+               return std::ranges::all_of(group.distributions, [&](const auto& slots) {
+                   return std::ranges::all_of(slots, is_everything);
+               });
            });
 }
 

@@ -83,7 +83,7 @@ struct NicLanes {
 /// Processes of a policy with `together` stay inside one such group.
 struct Group {
     CpuSet cpus;
-    std::vector<Slot> slots; ///< of the policy's own placement, inside the group
+    std::vector<std::vector<Slot>> distributions; ///< inside the group; as those of the policy
 };
 
 /// A resolved policy: one policy, worked out on one machine.

@@ -358,8 +358,9 @@ class Life {
         }
         for (std::size_t i = 0; i < resolved.together.size(); ++i) {
             const auto& group = resolved.together[i];
-            if (group.cpus.contains(target.slot)) now = piece.spots.size() + find(group.slots);
-            add_spots(piece, group.slots, i);
+            const auto& slots = group.distributions[target.distribution.rule];
+            if (group.cpus.contains(target.slot)) now = piece.spots.size() + find(slots);
+            add_spots(piece, slots, i);
         }
         return piece;
     }

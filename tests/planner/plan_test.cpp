@@ -241,6 +241,19 @@ TEST(Plan, ProcessesKeptTogetherGetAGroupThatTheirCpusetHas) {
               State::outside);
 }
 
+TEST(Plan, ThreadsWithARuleOfTheirOwnStayInTheGroupOfTheirProcess) {
+    World world({"match: {comm: a}\ntogether: llc\nthreads: [{name: io, spread: core, bind: core}]\n"},
+                plain());
+    auto main = thread(1, "a");
+    auto io = thread(2, "io");
+    const ThreadPlan plan = plan_thread(world.planning(), {.id = main.id, .policy = 0}, {main});
+    ASSERT_TRUE(plan.target);
+    const ThreadPlan of_rule = plan_thread(world.planning(), {.id = main.id, .policy = 0}, {io});
+    ASSERT_TRUE(of_rule.target);
+    EXPECT_TRUE(plan.target->mask.contains(of_rule.target->mask)) << of_rule.target->mask.to_list();
+    EXPECT_LT(of_rule.target->mask.count(), plan.target->mask.count());
+}
+
 TEST(Plan, AServerWhoseCpusetHasNoLaneIsPlacedElsewhereInIt) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 2, 30);
