@@ -74,22 +74,14 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
             is_cut};
 }
 
-/// Threads that a rule places as the policy does are dealt out with the others.
-bool are_alike(const policy::Placement& one, const policy::Placement& other) {
-    return one.near == other.near && one.near_measured == other.near_measured && one.spread == other.spread &&
-           one.bind == other.bind && one.smt == other.smt;
-}
-
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
               const ThreadView& thread, std::optional<std::size_t> rule) {
     const auto& policy = *resolved.policy;
     const bool own_cpus = rule && policy.threads[*rule].placement.cpus != policy.placement.cpus;
     if (!own_cpus && !resolved.all_lanes.empty() && !process.is_elsewhere) return lanes_of(resolved, process);
     const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
-    if (!own_cpus && !resolved.together.empty()) {
-        const bool is_alike = rule && are_alike(policy.threads[*rule].placement, policy.placement);
-        return group_of(resolved, assignments, process, thread, is_alike ? 0 : number);
-    }
+    if (!own_cpus && !resolved.together.empty())
+        return group_of(resolved, assignments, process, thread, number);
     return {{policy.name, number, ""}, &resolved.distributions[number]};
 }
 

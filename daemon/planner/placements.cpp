@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -353,16 +354,12 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
 }
 
 bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online) {
-    const auto is_everything = [&](const Slot& slot) { return slot.mask.contains(online); };
-    return resolved.active && resolved.nics.empty() &&
-           std::ranges::all_of(
-               resolved.distributions,
-               [&](const auto& slots) { return std::ranges::all_of(slots, is_everything); }) &&
-           std::ranges::all_of(resolved.together, [&](const Group& group) {
-               return std::ranges::all_of(group.distributions, [&](const auto& slots) {
-                   return std::ranges::all_of(slots, is_everything);
-               });
-           });
+    const auto are_everything = [&](const std::vector<std::vector<Slot>>& distributions) {
+        return std::ranges::all_of(distributions | std::views::join,
+                                   [&](const Slot& slot) { return slot.mask.contains(online); });
+    };
+    return resolved.active && resolved.nics.empty() && are_everything(resolved.distributions) &&
+           std::ranges::all_of(resolved.together, are_everything, &Group::distributions);
 }
 
 } // namespace affinityd::planner
