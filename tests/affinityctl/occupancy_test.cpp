@@ -143,7 +143,7 @@ TEST(Occupancy, IsShownWhereItBelongs) {
     EXPECT_NE(picture.find("<title>CPU 6\nweb: nginx on 6\nweb: eth0-rx-0 (IRQ 45) on 6</title>"),
               std::string::npos)
         << picture;
-    EXPECT_NE(picture.find(">2 tasks</text>"), std::string::npos)
+    EXPECT_NE(picture.find(">redis: 2 tasks<"), std::string::npos)
         << "two threads have a whole cache to themselves";
 }
 

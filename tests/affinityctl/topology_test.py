@@ -5,6 +5,7 @@ recordings are the subject of tests/topology/corpus_test.py."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -148,31 +149,33 @@ class Picture(Machine):
         text.encode("utf-8")  # fails where bytes went through that are none
 
     def test_inner_boxes_stay_inside_and_apart(self):
-        def box(element):
-            rect = element.find(SVG + "rect")
-            x, y, width, height = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
-            return x, y, x + width, y + height
+        def boxes_in(element, left=0.0, top=0.0):
+            """The nearest elements with an id, each with the edges of its box."""
+            for each in element.findall(SVG + "g"):
+                move = re.fullmatch(r"translate\(([0-9.]+) ([0-9.]+)\)", each.get("transform", "translate(0 0)"))
+                x, y = left + float(move[1]), top + float(move[2])
+                if each.get("id") is None:
+                    yield from boxes_in(each, x, y)
+                elif (rect := each.find(SVG + "rect")) is not None:
+                    yield each, (x, y, x + float(rect.get("width")), y + float(rect.get("height")))
 
-        def check(outer):
-            inner = [each for each in outer.findall(SVG + "g") if each.get("id") is not None]
-            boxes = [box(each) for each in inner]
-            for number, (left, top, right, bottom) in enumerate(boxes):
-                if outer.find(SVG + "rect") is not None:
-                    frame = box(outer)
-                    self.assertTrue(frame[0] <= left and frame[1] <= top and right <= frame[2] and bottom <= frame[3], inner[number].get("id"))
-                for other in boxes[number + 1:]:
-                    self.assertTrue(right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top, inner[number].get("id"))
-            for each in inner:
-                check(each)
+        def check(outer, frame):
+            inner = list(boxes_in(outer))
+            self.assertTrue(inner or outer.get("id").startswith("cpu-"))
+            for number, (element, (left, top, right, bottom)) in enumerate(inner):
+                self.assertTrue(right <= frame[0] and bottom <= frame[1], element.get("id"))
+                for _, other in inner[number + 1:]:
+                    self.assertTrue(right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top, element.get("id"))
+                check(element, (right - left, bottom - top))
 
-        check(by_id(self.picture()[0], "machine"))
+        check(by_id(self.picture()[0], "machine"), (10000, 10000))
 
     def test_who_is_pinned_where(self):
         folder = os.path.dirname(self.policy("web", "version: 1\nmatch: {comm: web}\naffinity: process\ncpus: node:1 & !smt - isolated\nspread: core\nbind: core"))
         picture = self.picture("--policies", folder)[0]
         self.assertIn("web: slot 1 of 2", words(by_id(picture, "cpu-4")))
         self.assertNotIn("web", words(by_id(picture, "cpu-0")))
-        self.assertIn("affinity process; 2 slots; CPUs 4,6", words(picture))
+        self.assertIn("web (affinity process): CPUs 4,6; 2 slots", words(picture))
 
     def test_into_a_file(self):
         path = os.path.join(self.top, "picture.svg")

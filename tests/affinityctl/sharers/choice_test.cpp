@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a thread rule has to say to mean some threads and no others.
-#include "affinityctl/sharers/suggestion.hpp"
+#include "affinityctl/sharers/report.hpp"
 #include "policy/pattern.hpp"
 #include "seen_wakes.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pairs are sharers, and which threads belong together.
-#include "affinityctl/sharers/graph.hpp"
+#include "affinityctl/sharers/report.hpp"
 #include "seen_wakes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/sharers/wakes.hpp"
+#include "affinityctl/sharers/watch.hpp"
 
 namespace affinityctl::test {
 

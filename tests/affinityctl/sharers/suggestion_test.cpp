@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy that follows from a graph, as `check` reads it.
-#include "affinityctl/sharers/suggestion.hpp"
+#include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"
 #include "machine/machines.hpp"
 #include "policy/reader.hpp"
@@ -146,14 +146,6 @@ TEST(Suggestion, HostileNamesStayText) {
         ASSERT_EQ(read.match.children.size(), 1U);
         EXPECT_TRUE(read.match.children[0].condition.patterns[0].matches(name)) << suggestion.policy;
     }
-}
-
-TEST(NumaGroups, AreReadFromTheSchedFile) {
-    EXPECT_EQ(numa_group_in("current_node=0, numa_group_id=4711\nnuma_faults node=0"), 4711U);
-    EXPECT_EQ(numa_group_in("current_node=0, numa_group_id=0"), 0U);
-    EXPECT_EQ(numa_group_in("current_node=0"), std::nullopt);
-    EXPECT_EQ(numa_group_in("numa_group_id="), std::nullopt);
-    EXPECT_EQ(numa_group_in("numa_group_id=99999999999999"), std::nullopt);
 }
 
 } // namespace

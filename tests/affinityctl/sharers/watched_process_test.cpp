@@ -36,18 +36,13 @@ TEST_F(Watched, OneThatExecutesAnotherProgramHasItsName) {
     EXPECT_EQ(process.pid, 50);
     EXPECT_TRUE(look_again(root_, watched, process));
     EXPECT_EQ(process.name, "ex.sh");
-    EXPECT_FALSE(process.former_name);
+    EXPECT_EQ(process.first_name, "ex.sh");
     become("python3");
     EXPECT_TRUE(look_again(root_, watched, process));
     EXPECT_EQ(process.name, "python3");
-    EXPECT_EQ(process.former_name, "ex.sh");
-    EXPECT_FALSE(process.former_unit);
     become("server");
     EXPECT_TRUE(look_again(root_, watched, process));
-    EXPECT_EQ(process.former_name, "ex.sh") << "that of the beginning";
-    become("ex.sh");
-    EXPECT_TRUE(look_again(root_, watched, process));
-    EXPECT_FALSE(process.former_name);
+    EXPECT_EQ(process.first_name, "ex.sh") << "that of the beginning";
 }
 
 TEST_F(Watched, OneThatComesIntoAServiceIsOfThat) {
@@ -56,7 +51,7 @@ TEST_F(Watched, OneThatComesIntoAServiceIsOfThat) {
     become("ex.sh", "/system.slice/web.service");
     EXPECT_TRUE(look_again(root_, watched, process));
     EXPECT_EQ(process.unit, "web.service");
-    EXPECT_EQ(process.former_unit, "");
+    EXPECT_EQ(process.first_unit, "");
 }
 
 TEST_F(Watched, OneThatHasEndedStaysAsItWas) {
@@ -68,8 +63,6 @@ TEST_F(Watched, OneThatHasEndedStaysAsItWas) {
     EXPECT_FALSE(look_again(root_, watched, process));
     EXPECT_EQ(process.name, "python3");
     EXPECT_EQ(process.unit, "web.service");
-    EXPECT_FALSE(process.former_name);
-    EXPECT_FALSE(process.former_unit);
 }
 
 } // namespace

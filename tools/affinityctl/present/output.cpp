@@ -148,7 +148,7 @@ int complain(const Globals& globals, const CallError& error) {
     return error.code;
 }
 
-int show(const Globals& globals, const Outcome& outcome) {
+int show(const Globals& globals, Outcome outcome) {
     if (!outcome) return complain(globals, outcome.error());
     for (const auto& complaint : outcome->complaints)
         fmt::print(stderr, "{}\n", affinityd::escaped_lines(complaint));
@@ -158,9 +158,8 @@ int show(const Globals& globals, const Outcome& outcome) {
     else if (outcome->picture != "-")
         print_text(to_text(*outcome, Page::of_output(globals.color, outcome->by_columns)), outcome->may_page);
     if (outcome->picture.empty()) return outcome->code;
-    auto sheet = *outcome;
-    if (sheet.source.empty()) sheet.source = source_of(globals);
-    const int written = write_picture(outcome->picture, to_svg(sheet));
+    if (outcome->source.empty()) outcome->source = source_of(globals);
+    const int written = write_picture(outcome->picture, to_svg(*outcome));
     return written != exit_ok ? written : outcome->code;
 }
 

@@ -9,7 +9,7 @@ namespace affinityctl {
 
 /// Prints the answer of a verb as the command line asks: text, or JSON with --json, and the picture that it
 /// names. The exit code.
-int show(const Globals& globals, const Outcome& outcome);
+int show(const Globals& globals, Outcome outcome);
 
 /// Prints on standard error what failed, with --json also {"ok": false, "message"} on standard output. The
 /// exit code.

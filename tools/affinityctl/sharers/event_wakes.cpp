@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/sharers/event_wakes.hpp"
-
 #include "affinityctl/sharers/bpf/wakes.h"
+#include "affinityctl/sharers/watch.hpp"
 #include "base/error.hpp"
 #include "host/fd.hpp"
 #include "steer/loading.hpp"
@@ -64,57 +63,43 @@ std::int64_t distance_to_preempt_count() {
     return from && to ? *to - *from : 0;
 }
 
-/// Wake-ups that this program makes of itself, so that it can be seen whether they are counted as what they
-/// are. Not every one is one: who has not slept yet is not woken.
-struct KnownWakes {
-    static constexpr int by_task = 40; ///< this thread and another one wake each other so often at most
-    static constexpr int by_timer = 6; ///< and a timer wakes the other one so often
-    int other = 0;                     ///< thread id of the other one
-};
+// Wake-ups that this program makes of itself, so that it can be seen whether they are counted as what they
+// are. A few are not made: a thread that has not slept yet is not woken.
+constexpr int known_by_task = 40; // this thread and another one wake each other so often at most
+constexpr int known_by_timer = 6; // and a timer wakes the other one so often
 
-using affinityd::host::Fd;
-
-struct WakePipe {
-    Fd read, write;
-};
-
-affinityd::Result<WakePipe> make_pipe() {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return affinityd::fail("cannot make a pipe", {}, errno);
-    return WakePipe{Fd(ends[0]), Fd(ends[1])};
-}
-
-/// Both return false when the other end is closed.
-bool await_byte(const Fd& from) {
-    char byte = 0;
-    return ::read(from.get(), &byte, 1) == 1;
-}
-bool send_byte(const Fd& to) { return ::write(to.get(), "", 1) == 1; }
-
-/// Takes some milliseconds. An Error: no thread, or no pipe.
-affinityd::Result<KnownWakes> make_known_wakes() {
-    auto there = make_pipe();
-    if (!there) return std::unexpected(there.error());
-    auto back = make_pipe();
-    if (!back) return std::unexpected(back.error());
+/// The thread id of the other one. Takes some milliseconds. An Error: no thread, or no pipe.
+Result<int> make_known_wakes() {
+    std::array<std::array<int, 2>, 2> ends{}; // there and back
+    std::array<affinityd::host::Fd, 4> fds;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (::pipe2(ends.at(i).data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
+        fds.at(2 * i) = affinityd::host::Fd(ends.at(i)[0]);
+        fds.at(2 * i + 1) = affinityd::host::Fd(ends.at(i)[1]);
+    }
+    // False: the other end is closed.
+    const auto comes = [](const affinityd::host::Fd& from) {
+        char byte = 0;
+        return ::read(from.get(), &byte, 1) == 1;
+    };
+    const auto goes = [](const affinityd::host::Fd& to) { return ::write(to.get(), "", 1) == 1; };
     std::atomic<int> tid = 0;
     try {
         std::thread other([&] {
             tid = ::gettid();
-            while (await_byte(there->read) && send_byte(back->write)) {
+            while (comes(fds[0]) && goes(fds[3])) {
             }
-            for (int i = 0; i < KnownWakes::by_timer; ++i)
+            for (int i = 0; i < known_by_timer; ++i)
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
         });
-        bool is_open = true;
-        for (int i = 0; i < KnownWakes::by_task / 2 && is_open; ++i)
-            is_open = send_byte(there->write) && await_byte(back->read);
-        there->write.reset();
+        for (int i = 0; i < known_by_task / 2 && goes(fds[1]) && comes(fds[2]); ++i) {
+        }
+        fds[1].reset();
         other.join();
     } catch (const std::system_error& error) {
-        return affinityd::fail("cannot make a thread", {}, error.code().value());
+        return fail("cannot make a thread", {}, error.code().value());
     }
-    return KnownWakes{tid};
+    return tid.load();
 }
 
 constexpr int most_tries = 200; // a millisecond each
@@ -127,109 +112,73 @@ std::uint64_t ticks_of(std::uint64_t nanoseconds) {
 
 TaskId id_of(unsigned tid, std::uint64_t born) { return {static_cast<int>(tid), ticks_of(born)}; }
 
-template <class Key, class Value>
-Result<void> clear_table(const bpf_map* map) {
-    std::vector<Key> keys;
-    const auto done =
-        read_table<Key, Value>(bpf_map__fd(map), [&](const Key& key, const Value&) { keys.push_back(key); });
-    for (const auto& key : keys)
-        bpf_map_delete_elem(bpf_map__fd(map), &key);
-    return done;
-}
-
-/// The memory of one CPU is shared with the kernel.
-void add_places(const sharers_cpu& cpu, Wakes& seen) {
-    for (const auto& place : cpu.places) {
-        if (place.times == 0) continue;
-        const auto waker = id_of(place.pair.waker, place.pair.waker_born);
-        const auto wakee = id_of(place.pair.wakee, place.pair.wakee_born);
-        seen.threads.try_emplace(waker);
-        seen.threads.try_emplace(wakee);
-        seen.pairs[{waker, wakee}] += place.times;
-    }
+void add_pair(const sharers_pair& pair, std::uint64_t times, Wakes& seen) {
+    const auto waker = id_of(pair.waker, pair.waker_born), wakee = id_of(pair.wakee, pair.wakee_born);
+    seen.threads.try_emplace(waker);
+    seen.threads.try_emplace(wakee);
+    seen.pairs[{waker, wakee}] += times;
 }
 
 /// At least a part of the wake-ups that are known must be seen as what they are, and none as something else.
-/// A few are not made: who has not slept yet is not woken. "": it is so.
-std::string not_as_known(const Wakes& seen, const KnownWakes& known) {
+Result<void> check_known(const Wakes& seen, int other) {
     std::uint64_t between = 0, by_timers = 0;
     for (const auto& [pair, times] : seen.pairs)
-        if (pair.first.tid == known.other || pair.second.tid == known.other) between += times;
+        if (pair.first.tid == other || pair.second.tid == other) between += times;
     for (const auto& [id, thread] : seen.threads)
-        if (id.tid == known.other) by_timers += thread.by_interrupts;
+        if (id.tid == other) by_timers += thread.by_interrupts;
     // Two more: the end of the pipe, and that of the thread.
-    const bool is_as_known = between >= KnownWakes::by_task / 4 && between <= KnownWakes::by_task + 3 &&
-                             by_timers >= KnownWakes::by_timer - 2;
-    if (is_as_known) return {};
-    return fmt::format(
+    if (between >= known_by_task / 4 && between <= known_by_task + 3 && by_timers >= known_by_timer - 2)
+        return {};
+    return fail(fmt::format(
         "this kernel does not tell wake-ups that interrupts raise from those that tasks raise (of {} by "
         "tasks {} were seen as such, of {} by timers {})",
-        +KnownWakes::by_task, between, +KnownWakes::by_timer, by_timers);
+        known_by_task, between, known_by_timer, by_timers));
 }
 
-} // namespace
-
-struct EventWakes::Programs {
-    sharers_wakes* skeleton = nullptr;
-
-    Programs() = default;
-    Programs(const Programs&) = delete;
-    Programs& operator=(const Programs&) = delete;
-    ~Programs() {
-        if (skeleton != nullptr) sharers_wakes__destroy(skeleton);
+class KernelWakes final : public EventWakes {
+  public:
+    ~KernelWakes() override {
+        if (skeleton_ != nullptr) sharers_wakes__destroy(skeleton_);
     }
+    KernelWakes() = default;
+    KernelWakes(const KernelWakes&) = delete;
+    KernelWakes& operator=(const KernelWakes&) = delete;
 
-    /// 0 or an errno value.
-    int begin() {
-        skeleton = sharers_wakes__open();
-        if (skeleton == nullptr) return errno;
-        skeleton->rodata->preempt_distance = distance_to_preempt_count();
-        if (const int failed = sharers_wakes__load(skeleton); failed != 0) return -failed;
-        return -sharers_wakes__attach(skeleton);
+    Result<void> load() {
+        skeleton_ = sharers_wakes__open();
+        int code = skeleton_ == nullptr ? errno : 0;
+        if (code == 0) {
+            skeleton_->rodata->preempt_distance = distance_to_preempt_count();
+            code = -sharers_wakes__load(skeleton_);
+        }
+        if (code == 0) code = -sharers_wakes__attach(skeleton_);
+        if (code == 0) return look(1);
+        return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
     }
+    void watch(int pid) override { skeleton_->bss->watched = pid; }
+    Result<void> look(unsigned parts) override;
+    [[nodiscard]] bool were_many() const override {
+        return std::ranges::any_of(skeleton_->bss->cpus,
+                                   [](const sharers_cpu& cpu) { return cpu.exact_left == 0; });
+    }
+    void rest() override {
+        skeleton_->data->stands_for = 0; // the kernel takes its time to let go of the program
+        bpf_link__destroy(skeleton_->links.on_waking);
+        skeleton_->links.on_waking = nullptr;
+    }
+    [[nodiscard]] Result<Wakes> take() const override;
 
+  private:
     [[nodiscard]] std::uint64_t note(std::uint32_t which) const {
         std::uint64_t count = 0;
-        bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.notes), &which, &count);
+        bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.notes), &which, &count);
         return count;
     }
+    sharers_wakes* skeleton_ = nullptr;
 };
 
-EventWakes::EventWakes(std::unique_ptr<Programs> programs) : programs_(std::move(programs)) {}
-EventWakes::EventWakes(EventWakes&&) noexcept = default;
-EventWakes& EventWakes::operator=(EventWakes&&) noexcept = default;
-EventWakes::~EventWakes() = default;
-
-Result<EventWakes> EventWakes::open(const affinityd::host::Root& root) {
-    if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
-    EventWakes wakes(std::make_unique<Programs>());
-    if (const int code = wakes.programs_->begin(); code != 0)
-        return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
-    if (auto done = wakes.look(1); !done) return std::unexpected(done.error());
-    wakes.watch(::getpid());
-    const auto known = make_known_wakes();
-    wakes.stop();
-    wakes.programs_->skeleton->data->heaviest = 1;
-    if (!known) return std::unexpected(known.error());
-    const auto seen = wakes.take();
-    if (!seen) return std::unexpected(seen.error());
-    if (const auto fault = not_as_known(*seen, *known); !fault.empty()) return fail(fault);
-    for (auto& cpu : wakes.programs_->skeleton->bss->cpus)
-        std::ranges::fill(cpu.places, sharers_place{});
-    const auto& maps = wakes.programs_->skeleton->maps;
-    if (auto done = clear_table<sharers_pair, std::uint64_t>(maps.pairs); !done)
-        return std::unexpected(done.error());
-    if (auto done = clear_table<sharers_thread, sharers_facts>(maps.threads); !done)
-        return std::unexpected(done.error());
-    return wakes;
-}
-
-void EventWakes::watch(int pid) { programs_->skeleton->bss->watched = pid; }
-
-void EventWakes::stop() { watch(0); }
-
-Result<void> EventWakes::look(unsigned parts) {
-    auto& skeleton = *programs_->skeleton;
+Result<void> KernelWakes::look(unsigned parts) {
+    auto& skeleton = *skeleton_;
     for (auto& cpu : skeleton.bss->cpus)
         cpu.exact_left = exact_at_once / parts;
     skeleton.data->stands_for = parts;
@@ -245,26 +194,15 @@ Result<void> EventWakes::look(unsigned parts) {
     return {};
 }
 
-bool EventWakes::were_many() const {
-    return std::ranges::any_of(programs_->skeleton->bss->cpus,
-                               [](const sharers_cpu& cpu) { return cpu.exact_left == 0; });
-}
-
-void EventWakes::rest() {
-    auto& skeleton = *programs_->skeleton;
-    skeleton.data->stands_for = 0; // the kernel takes its time to let go of the program
-    bpf_link__destroy(skeleton.links.on_waking);
-    skeleton.links.on_waking = nullptr;
-}
-
-Result<Wakes> EventWakes::take() const {
+Result<Wakes> KernelWakes::take() const {
     Wakes seen;
-    seen.lost = programs_->note(sharers_lost);
-    seen.unnamed = programs_->note(sharers_nameless);
-    seen.heaviest = programs_->skeleton->data->heaviest;
-    for (const auto& cpu : programs_->skeleton->bss->cpus)
-        add_places(cpu, seen);
-    const auto& maps = programs_->skeleton->maps;
+    seen.lost = note(sharers_lost);
+    seen.unnamed = note(sharers_nameless);
+    seen.heaviest = skeleton_->data->heaviest;
+    for (const auto& cpu : skeleton_->bss->cpus)
+        for (const auto& place : cpu.places) // memory that is shared with the kernel
+            if (place.times > 0) add_pair(place.pair, place.times, seen);
+    const auto& maps = skeleton_->maps;
     const auto facts = read_table<sharers_thread, sharers_facts>(
         bpf_map__fd(maps.threads), [&](const sharers_thread& thread, const sharers_facts& known) {
             auto& woken = seen.threads[id_of(thread.tid, thread.born)];
@@ -274,15 +212,30 @@ Result<Wakes> EventWakes::take() const {
         });
     if (!facts) return std::unexpected(facts.error());
     const auto pairs = read_table<sharers_pair, std::uint64_t>(
-        bpf_map__fd(maps.pairs), [&](const sharers_pair& pair, const std::uint64_t& times) {
-            const auto waker = id_of(pair.waker, pair.waker_born);
-            const auto wakee = id_of(pair.wakee, pair.wakee_born);
-            seen.threads.try_emplace(waker);
-            seen.threads.try_emplace(wakee);
-            seen.pairs[{waker, wakee}] += times;
-        });
+        bpf_map__fd(maps.pairs),
+        [&](const sharers_pair& pair, const std::uint64_t& times) { add_pair(pair, times, seen); });
     if (!pairs) return std::unexpected(pairs.error());
     return seen;
+}
+
+} // namespace
+
+Result<std::unique_ptr<EventWakes>> EventWakes::open(const affinityd::host::Root& root) {
+    if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
+    {
+        KernelWakes trial;
+        if (const auto loaded = trial.load(); !loaded) return std::unexpected(loaded.error());
+        trial.watch(::getpid());
+        const auto other = make_known_wakes();
+        trial.watch(0);
+        if (!other) return std::unexpected(other.error());
+        const auto seen = trial.take();
+        if (!seen) return std::unexpected(seen.error());
+        if (const auto known = check_known(*seen, *other); !known) return std::unexpected(known.error());
+    }
+    auto wakes = std::make_unique<KernelWakes>();
+    if (const auto loaded = wakes->load(); !loaded) return std::unexpected(loaded.error());
+    return wakes;
 }
 
 } // namespace affinityctl

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/report.hpp"
 
-#include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,94 +19,81 @@ namespace {
 
 constexpr std::size_t most_edges = 20, most_groups_shown = 12, most_members = 8, most_rows = 64;
 
-/// Shared pages that the kernel saw; "" where it is not asked to look.
-std::string pages_remark(const SharersReport& report) {
-    if (report.hinting == NumaHinting::off)
-        return "Shared memory is seen only where one thread wakes another: NUMA hinting is off here (one "
-               "node, or "
-               "kernel.numa_balancing=0).";
-    if (report.hinting == NumaHinting::hidden && report.has_ended) return {}; // no thread is left to be asked
-    if (report.hinting == NumaHinting::hidden)
-        return "NUMA hinting is on, but this kernel does not tell its groups.";
-    std::map<unsigned, std::size_t> groups;
-    for (const auto& [id, thread] : report.wakes.threads)
-        if (thread.pages_group) ++groups[*thread.pages_group];
-    std::string text;
-    for (const auto& [group, threads] : groups)
-        if (threads > 1)
-            text +=
-                (text.empty() ? "" : ", ") + fmt::format("{} (group {})", counted(threads, "thread"), group);
-    return text.empty() ? "NUMA hinting has seen no two threads touch the same pages."
-                        : "NUMA hinting has seen threads touch the same pages, once at least: " + text + ".";
-}
+/// All that `sharers` shows.
+struct SharersReport {
+    const WatchedProcess& process;
+    const Wakes& wakes;
+    bool has_ended = false;
+    SharerGraph graph;
+    Suggestion suggestion;
+};
 
-std::string void_remark(const SharersReport& report) {
-    const auto& level = report.suggestion.void_level;
-    if (report.suggestion.policy.empty() || level.empty()) return {};
-    return fmt::format("On this machine {} little: all its CPUs {}.",
-                       report.suggestion.is_together ? "the policy changes" : "the rules change",
-                       level == "llc" ? "share one cache group" : "are of one " + level);
-}
-
-std::string unnamed_remark(const SharersReport& report) {
-    const auto without =
-        std::ranges::count_if(report.suggestion.rules, [](const GroupRule& rule) { return !rule.choice; });
-    if (without == 0 || report.suggestion.is_together) return {};
-    return fmt::format(
-        "For {} there is no rule: other threads have the same names, and their places are not in "
-        "a row. Threads that are named apart can be told apart.",
-        counted(static_cast<std::uint64_t>(without), "group"));
-}
-
-std::string index_remark(const SharersReport& report) {
-    const auto& rules = report.suggestion.rules;
-    const bool is_by_index =
-        std::ranges::any_of(rules, [](const GroupRule& rule) { return rule.choice && rule.choice->index; });
-    if (!is_by_index || report.suggestion.is_together || report.suggestion.policy.empty()) return {};
-    return "Rules with index hold as long as the program makes its threads in the same order, and none "
-           "before them "
-           "ends.";
-}
-
-std::string place_words(const std::string& unit) { return unit.empty() ? "in no service" : "in " + unit; }
-
-/// Remarks that another program was executed, or the process went elsewhere: the policy means what it is now.
+/// Another program was executed, or the process went elsewhere: the policy means what it is now.
 std::string change_remark(const WatchedProcess& process) {
-    const auto& name = process.former_name;
-    const auto& unit = process.former_unit;
-    if (!name && !unit) return {};
+    const auto place = [](const std::string& unit) { return unit.empty() ? "in no service" : "in " + unit; };
     const auto part = [](const std::string& before, const std::string& now) {
         return before + " when the watch began and is " + now + " now";
     };
     std::string text;
-    if (name) text = part("called " + *name, "called " + process.name);
-    if (unit) text += (name ? ", and it was " : "") + part(place_words(*unit), place_words(process.unit));
-    return "The process was " + text +
-           ": what it did before counts, too, and names of the policy are those of now.";
+    if (process.name != process.first_name)
+        text = part("called " + process.first_name, "called " + process.name);
+    if (process.unit != process.first_unit)
+        text += (text.empty() ? "" : ", and it was ") + part(place(process.first_unit), place(process.unit));
+    return text.empty() ? ""
+                        : "The process was " + text +
+                              ": what it did before counts, too, and names of the policy are those of now.";
 }
 
-/// Where there were too many wake-ups to look at each.
-std::string samples_remark(const Wakes& wakes) {
-    if (wakes.heaviest <= 1) return {};
-    return "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
-           "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
-           "to " +
-           grouped(wakes.heaviest) +
-           ", and its pair counts as one that is too seldom unless some ten of them were seen.";
-}
-
-std::string headline_of(const SharersReport& report) {
-    return fmt::format("{:.1f} s of {} (process {}): {} wake-ups among {}", report.wakes.seconds,
-                       report.process.name.empty() ? "-" : report.process.name, report.process.pid,
-                       grouped(report.graph.wakes), counted(report.wakes.threads.size(), "thread"));
+std::vector<std::string> sharers_remarks(const SharersReport& report) {
+    const auto& [process, wakes, has_ended, graph, suggestion] = report;
+    std::vector<std::string> remarks;
+    const auto say = [&](bool is_so, const std::string& sentence) {
+        if (is_so) remarks.push_back(sentence);
+    };
+    say(has_ended, "The process has ended meanwhile.");
+    const auto change = change_remark(process);
+    say(!change.empty(), change);
+    say(graph.weak_pairs > 0,
+        fmt::format(
+            "{} woke each other too seldom, or too small a part of the time, to belong together ({}).",
+            counted(graph.weak_pairs, "pair of threads", "pairs of threads"),
+            counted(graph.weak_wakes, "wake-up")));
+    say(wakes.heaviest > 1,
+        "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
+        "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
+        "to " +
+            grouped(wakes.heaviest) +
+            ", and its pair counts as one that is too seldom unless some ten of them were seen.");
+    say(wakes.lost > 0, counted(wakes.lost, "wake-up") + " found no room in the table of pairs and are left "
+                                                         "out: there are too many pairs.");
+    say(wakes.unnamed > 0, "There are more threads than the table has room for: of some, the name and the "
+                           "wake-ups by interrupts and by other programs are not known, so that SHARE is "
+                           "too high.");
+    const auto without =
+        std::ranges::count_if(suggestion.rules, [](const GroupRule& rule) { return !rule.choice; });
+    say(without > 0 && !suggestion.is_together,
+        fmt::format("For {} there is no rule: other threads have the same names, and their places are not in "
+                    "a row. Threads that are named apart can be told apart.",
+                    counted(static_cast<std::uint64_t>(without), "group")));
+    if (suggestion.policy.empty()) return remarks;
+    const bool has_index = std::ranges::any_of(
+        suggestion.rules, [](const GroupRule& rule) { return rule.choice && rule.choice->index; });
+    say(has_index && !suggestion.is_together,
+        "Rules with index hold as long as the program makes its threads "
+        "in the same order, and none before them ends.");
+    const auto& level = suggestion.void_level;
+    say(!level.empty(), fmt::format("On this machine {} little: all its CPUs {}.",
+                                    suggestion.is_together ? "the policy changes" : "the rules change",
+                                    level == "llc" ? "share one cache group" : "are of one " + level));
+    return remarks;
 }
 
 std::string label_of(const SharersReport& report, const Wakes::Thread& thread) {
     const auto found = report.wakes.threads.find(thread);
     const bool is_known = found != report.wakes.threads.end();
-    const std::string name = is_known && !found->second.name.empty() ? found->second.name : "-";
-    const bool lives = is_known && found->second.index && !report.has_ended;
-    return fmt::format("{} ({}{})", name, thread.tid, lives || report.has_ended ? "" : ", ended");
+    const bool has_ended = !report.has_ended && !(is_known && found->second.index);
+    return fmt::format("{} ({}{})", is_known && !found->second.name.empty() ? found->second.name : "-",
+                       thread.tid, has_ended ? ", ended" : "");
 }
 
 std::string rate_text(double per_second) {
@@ -117,131 +101,90 @@ std::string rate_text(double per_second) {
     return per_second > 0 && per_second < 0.05 ? "<0.1/s" : fmt::format("{:.1f}/s", per_second);
 }
 
-std::vector<std::string> sharers_remarks(const SharersReport& report) {
-    std::vector<std::string> remarks;
-    if (report.has_ended) remarks.emplace_back("The process has ended meanwhile.");
-    if (auto remark = change_remark(report.process); !remark.empty()) remarks.push_back(std::move(remark));
-    if (report.graph.weak_pairs > 0)
-        remarks.push_back(fmt::format(
-            "{} woke each other too seldom, or too small a part of the time, to belong together ({}).",
-            counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
-            counted(report.graph.weak_wakes, "wake-up")));
-    if (auto remark = samples_remark(report.wakes); !remark.empty()) remarks.push_back(std::move(remark));
-    if (report.wakes.lost > 0)
-        remarks.push_back(counted(report.wakes.lost, "wake-up") +
-                          " found no room in the table of pairs and are left out: there are too many pairs.");
-    if (report.wakes.unnamed > 0)
-        remarks.emplace_back("There are more threads than the table has room for: of some, the name and the "
-                             "wake-ups by interrupts and by other programs are not known, so that SHARE is "
-                             "too high.");
-    for (const auto& remark :
-         {pages_remark(report), unnamed_remark(report), index_remark(report), void_remark(report)})
-        if (!remark.empty()) remarks.push_back(remark);
-    return remarks;
+std::string percent_of(const json& edge) {
+    return fmt::format("{:.0f}%", edge.at("share").get<double>() * 100);
 }
 
-const Field woken_fields[] = {
+// clang-format off
+constexpr Field woken_fields[] = {
     {"tid", "", "count", "thread id"},
     {"start_time", "", "count", "clock ticks since boot: tells threads of one id apart"},
     {"name", "", "text", "as last seen"},
     {"index", "", "count?", "its place among the living threads; null: it has ended"},
     {"woken_by_interrupts", "", "count", "times, by timers and devices"},
     {"woken_by_others", "", "count", "times, by other processes and the kernel"},
-    {"numa_group", "", "count?", "threads of one number have touched the same pages"},
-    {"group", "", "count?", "of groups, from 1; null: none"}};
-const Field edge_fields[] = {
-    {"one", "THREAD", "count", "thread id", {}, [](const json& row) { return cell(row.at("one_label")); }},
-    {"other",
-     "AND THREAD",
-     "count",
-     "thread id",
-     {},
-     [](const json& row) { return cell(row.at("other_label")); }},
+    {"group", "", "count?", "of groups, from 1; null: none"},
+};
+constexpr Field edge_fields[] = {
+    {"one", "", "count", "thread id"},
+    {"", "THREAD", "text", "", {}, [](const json& row) { return text_of(row, "one_label"); }},
+    {"other", "", "count", "thread id"},
+    {"", "AND THREAD", "text", "", {}, [](const json& row) { return text_of(row, "other_label"); }},
     {"one_start_time", "", "count", "as start_time of threads"},
     {"other_start_time", "", "count", "as start_time of threads"},
-    {"one_wakes",
-     "WAKES IT",
-     "count",
-     "times that one woke the other",
-     {},
-     [](const json& row) { return cell(row.at("one_rate")); }},
-    {"other_wakes",
-     "IS WOKEN",
-     "count",
-     "times the other way",
-     {},
-     [](const json& row) { return cell(row.at("other_rate")); }},
+    {"one_wakes", "", "count", "times that one woke the other"},
+    {"", "WAKES IT", "text", "", {}, [](const json& row) { return text_of(row, "one_rate"); }},
+    {"other_wakes", "", "count", "times the other way"},
+    {"", "IS WOKEN", "text", "", {}, [](const json& row) { return text_of(row, "other_rate"); }},
     {"per_second", "", "number", "both ways"},
-    {"share",
-     "SHARE",
-     "number",
-     "of all wake-ups of one of the two, the part that comes from the other",
-     {},
-     [](const json& row) { return fmt::format("{:.0f}%", row.at("share").get<double>() * 100); }},
+    {"share", "SHARE", "number", "of all wake-ups of one of the two, the part that comes from the other", {}, percent_of},
     {"sharers", "", "flag", "often enough to belong together"},
     {"group", "GROUP", "count?", "that both are in"},
 };
-const Field group_fields[] = {
-    {"", "GROUP", "text", "", {}, [](const json& row) { return cell(row.at("number")); }},
-    {"threads",
-     "THREADS",
-     "count[]",
-     "thread ids",
-     {},
-     [](const json& row) { return cell(row.at("labels")); }},
+constexpr Field group_fields[] = {
+    {"", "GROUP", "text", "", {}, [](const json& row) { return text_of(row, "number"); }},
+    {"", "THREADS", "text", "", {}, [](const json& row) { return text_of(row, "labels"); }},
+    {"threads", "", "count[]", "thread ids"},
     {"level", "", "text", "llc, node or socket: where it has a CPU for each"},
     {"has_rule", "", "flag", "a rule can mean these threads alone"},
     {"names", "", "text[]?", "patterns of the rule"},
-    {"index", "", "count[]?", "first and last of the rule"}};
-const Field sharers_fields[] = {{"pid", "", "count", "of the process"},
-                                {"name", "", "text", "of the process"},
-                                {"unit", "", "text?", "its system service"},
-                                {"seconds", "", "number", "that it was watched"},
-                                {"ended", "", "flag", "the process, meanwhile"},
-                                {"wakeups", "", "count", "of all pairs"},
-                                {"sampled", "", "flag", "one that was seen may stand for several"},
-                                {"lost", "", "count", "wake-ups that found no room in the table of pairs"},
-                                {"threads", "", "object[]", "that were woken or woke others", woken_fields},
-                                {"pairs", "", "object[]", "strongest first", edge_fields},
-                                {"groups", "", "object[]", "threads that belong together", group_fields},
-                                {"policy", "", "text?", "a policy file that follows"},
-                                {"remarks", "", "text[]", "sentences"}};
-
-json group_json(const std::vector<Wakes::Thread>& members, const GroupRule& rule) {
-    json threads = json::array(), names, index;
-    for (const auto& member : members)
-        threads.push_back(member.tid);
-    if (rule.choice && !rule.choice->names.empty()) names = rule.choice->names;
-    if (rule.choice && rule.choice->index) index = {rule.choice->index->first, rule.choice->index->second};
-    return record(group_fields, {std::move(threads), rule.level, rule.choice.has_value(), std::move(names),
-                                 std::move(index)});
-}
+    {"index", "", "count[]?", "first and last of the rule"},
+};
+constexpr Field sharers_fields[] = {
+    {"pid", "", "count", "of the process"},
+    {"name", "", "text", "of the process"},
+    {"unit", "", "text?", "its system service"},
+    {"seconds", "", "number", "that it was watched"},
+    {"ended", "", "flag", "the process, meanwhile"},
+    {"wakeups", "", "count", "of all pairs"},
+    {"sampled", "", "flag", "one that was seen may stand for several"},
+    {"lost", "", "count", "wake-ups that found no room in the table of pairs"},
+    {"threads", "", "object[]", "that were woken or woke others", woken_fields},
+    {"pairs", "", "object[]", "strongest first", edge_fields},
+    {"groups", "", "object[]", "threads that belong together", group_fields},
+    {"policy", "", "text?", "a policy file that follows"},
+    {"remarks", "", "text[]", "sentences"},
+};
+// clang-format on
 
 json sharers_value(const SharersReport& report, const std::vector<std::string>& remarks) {
-    std::map<Wakes::Thread, unsigned> group_of;
+    const auto& [process, wakes, has_ended, graph, suggestion] = report;
+    std::map<Wakes::Thread, std::size_t> group_of;
     json groups = json::array(), threads = json::array(), pairs = json::array();
-    for (std::size_t i = 0; i < report.graph.groups.size(); ++i) {
-        for (const auto& member : report.graph.groups[i])
-            group_of[member] = static_cast<unsigned>(i + 1);
-        groups.push_back(group_json(report.graph.groups[i], report.suggestion.rules[i]));
+    for (std::size_t i = 0; i < graph.groups.size(); ++i) {
+        const auto& [level, choice] = suggestion.rules[i];
+        json members = json::array(), names, index;
+        for (const auto& member : graph.groups[i]) {
+            group_of[member] = i + 1;
+            members.push_back(member.tid);
+        }
+        if (choice && !choice->names.empty()) names = choice->names;
+        if (choice && choice->index) index = {choice->index->first, choice->index->second};
+        groups.push_back(record(group_fields, {std::move(members), level, choice.has_value(),
+                                               std::move(names), std::move(index)}));
     }
-    for (const auto& [id, thread] : report.wakes.threads) {
-        const auto group = group_of.find(id);
-        threads.push_back(
-            record(woken_fields, {id.tid, id.start_time, thread.name, or_null(thread.index),
-                                  thread.by_interrupts, thread.by_others, or_null(thread.pages_group),
-                                  group == group_of.end() ? json() : json(group->second)}));
-    }
-    for (const auto& edge : report.graph.edges)
+    for (const auto& [id, thread] : wakes.threads)
+        threads.push_back(record(woken_fields, {id.tid, id.start_time, thread.name, or_null(thread.index),
+                                                thread.by_interrupts, thread.by_others,
+                                                group_of.contains(id) ? json(group_of[id]) : json()}));
+    for (const auto& edge : graph.edges)
         pairs.push_back(
             record(edge_fields, {edge.one.tid, edge.other.tid, edge.one.start_time, edge.other.start_time,
                                  edge.one_wakes, edge.other_wakes, edge.rate, edge.share, edge.is_sharer,
                                  edge.group == 0 ? json() : json(edge.group)}));
-    return record(sharers_fields,
-                  {report.process.pid, report.process.name, or_null(report.process.unit),
-                   report.wakes.seconds, report.has_ended, report.graph.wakes, report.wakes.heaviest > 1,
-                   report.wakes.lost, std::move(threads), std::move(pairs), std::move(groups),
-                   or_null(report.suggestion.policy), remarks});
+    return record(sharers_fields, {process.pid, process.name, or_null(process.unit), wakes.seconds, has_ended,
+                                   graph.wakes, wakes.heaviest > 1, wakes.lost, std::move(threads),
+                                   std::move(pairs), std::move(groups), or_null(suggestion.policy), remarks});
 }
 
 void add_edges(Document& document, const SharersReport& report) {
@@ -286,37 +229,6 @@ void add_groups(Document& document, const SharersReport& report) {
         document.line(fmt::format("and {} more groups", groups.size() - most_groups_shown));
 }
 
-using Cells =
-    std::map<std::pair<std::size_t, std::size_t>, std::uint64_t>; ///< (waker's row, wakee's) -> times
-
-/// Threads of groups first, group by group, then others in the order of their strongest pair.
-std::vector<Wakes::Thread> rows_of(const SharerGraph& graph) {
-    std::vector<Wakes::Thread> rows;
-    std::set<Wakes::Thread> known;
-    const auto add = [&](const Wakes::Thread& thread) {
-        if (rows.size() < most_rows && known.insert(thread).second) rows.push_back(thread);
-    };
-    for (const auto& group : graph.groups)
-        std::ranges::for_each(group, add);
-    for (const auto& edge : graph.edges) {
-        add(edge.one);
-        add(edge.other);
-    }
-    return rows;
-}
-
-Cells cells_of(const Wakes& wakes, const std::vector<Wakes::Thread>& rows) {
-    std::map<Wakes::Thread, std::size_t> place;
-    for (const auto& thread : rows)
-        place.emplace(thread, place.size());
-    Cells cells;
-    for (const auto& [pair, times] : wakes.pairs) {
-        const auto row = place.find(pair.first), column = place.find(pair.second);
-        if (row != place.end() && column != place.end()) cells[{row->second, column->second}] = times;
-    }
-    return cells;
-}
-
 /// 12345.0 -> "12k"
 std::string short_rate(double rate) {
     if (rate >= 999.5e3) return fmt::format("{:.1f}M", rate / 1e6);
@@ -325,31 +237,45 @@ std::string short_rate(double rate) {
     return rate >= 0.5 ? fmt::format("{:.0f}", rate) : "<1";
 }
 
-/// Which thread wakes which, per second. If there are many threads, those that share most.
+/// Which thread wakes which, per second: threads of groups first, group by group, then others in the order of
+/// their strongest pair. If there are many threads, those that share most.
 void add_map(Document& document, const SharersReport& report) {
-    const auto rows = rows_of(report.graph);
+    std::vector<Wakes::Thread> rows;
+    std::set<Wakes::Thread> known;
+    const auto add = [&](const Wakes::Thread& thread) {
+        if (known.insert(thread).second && rows.size() < most_rows) rows.push_back(thread);
+    };
+    for (const auto& group : report.graph.groups)
+        std::ranges::for_each(group, add);
+    for (const auto& edge : report.graph.edges) {
+        add(edge.one);
+        add(edge.other);
+    }
     if (rows.empty() || report.wakes.seconds <= 0) return;
-    const auto cells = cells_of(report.wakes, rows);
-    std::uint64_t most = 1;
-    for (const auto& [place, times] : cells)
-        most = std::max(most, times);
+    const auto times_of = [&](const Wakes::Thread& waker, const Wakes::Thread& wakee) {
+        const auto found = report.wakes.pairs.find({waker, wakee});
+        return found == report.wakes.pairs.end() ? 0.0 : static_cast<double>(found->second);
+    };
+    double most = 1;
+    for (const auto& waker : rows)
+        for (const auto& wakee : rows)
+            most = std::max(most, times_of(waker, wakee));
     Document::Grid grid{.note = "Rows wake columns, per second; the darker the more often (logarithmic). "
                                 "Only waits for futexes, pipes, sockets and the "
                                 "like count; wake-ups by interrupts are no thread's.",
                         .rows = {},
                         .columns = {},
                         .shares = {}};
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        grid.rows.push_back(fmt::format("{} {}", label_of(report, rows[row]), row + 1));
-        grid.columns.push_back(std::to_string(row + 1));
+    for (const auto& waker : rows) {
+        const auto number = std::to_string(grid.rows.size() + 1);
+        grid.rows.push_back(label_of(report, waker) + " " + number);
+        grid.columns.push_back(number);
         auto& shares = grid.shares.emplace_back();
         auto& texts = grid.texts.emplace_back();
-        for (std::size_t column = 0; column < rows.size(); ++column) {
-            const auto found = cells.find({row, column});
-            const double times = found == cells.end() ? 0 : static_cast<double>(found->second);
-            shares.push_back(row == column
-                                 ? std::nullopt
-                                 : std::optional(std::log1p(times) / std::log1p(static_cast<double>(most))));
+        for (const auto& wakee : rows) {
+            const double times = times_of(waker, wakee);
+            shares.push_back(waker == wakee ? std::nullopt
+                                            : std::optional(std::log1p(times) / std::log1p(most)));
             texts.push_back(times > 0 ? short_rate(times / report.wakes.seconds) : "");
         }
     }
@@ -358,26 +284,28 @@ void add_map(Document& document, const SharersReport& report) {
             Document::Map{.title = "Which threads wake each other", .corner = "", .grids = {std::move(grid)}},
             Document::Where::picture)
         .gap = true;
-    std::set<Wakes::Thread> known;
-    for (const auto& edge : report.graph.edges)
-        known.insert({edge.one, edge.other});
     if (known.size() > rows.size())
-        document.add(Document::Line{{{fmt::format("{} more threads that share less are left out.",
-                                                  known.size() - rows.size())}}},
-                     Document::Where::picture);
+        document
+            .line(fmt::format("{} more threads that share less are left out.", known.size() - rows.size()))
+            .where = Document::Where::picture;
 }
 
 } // namespace
 
 const Fields sharers_answer = sharers_fields;
 
-Document sharers_document(const SharersReport& report) {
+Document sharers_document(const WatchedProcess& process, const Wakes& wakes, bool has_ended,
+                          const affinityd::topology::Topology& topology) {
+    SharersReport report{process, wakes, has_ended, graph_of(wakes), {}};
+    report.suggestion = suggestion_for(process, wakes, report.graph, topology);
     const auto remarks = sharers_remarks(report);
     Document document;
     document.by_columns = true;
     document.value = sharers_value(report, remarks);
-    document.title = headline_of(report);
-    document.add(Document::Line{{{document.title}}}, Document::Where::text);
+    document.title = fmt::format("{:.1f} s of {} (process {}): {} wake-ups among {}", wakes.seconds,
+                                 process.name.empty() ? "-" : process.name, process.pid,
+                                 grouped(report.graph.wakes), counted(wakes.threads.size(), "thread"));
+    document.line(document.title).where = Document::Where::text;
     add_edges(document, report);
     add_groups(document, report);
     add_map(document, report);

@@ -1,28 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/sharers/event_wakes.hpp"
+#include "base/error.hpp"
 #include "base/task_id.hpp"
 #include "host/root.hpp"
 #include "inventory/process_scan.hpp"
 #include "inventory/task.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityctl {
 
+/// A thread of the process that was watched.
+struct WokenThread {
+    std::string name; ///< as last seen; any bytes
+    /// Place among the threads that live, by thread id, 0 for the main thread, as a policy's `index` counts;
+    /// no value: it has ended.
+    std::optional<unsigned> index;
+    std::uint64_t by_interrupts = 0; ///< times that a timer or device woke it, on no task's behalf
+    std::uint64_t by_others = 0;     ///< times that another process or the kernel did
+};
+
+/// Which threads of one process woke each other from waiting for a futex, a pipe, a socket or the like.
+struct Wakes {
+    using Thread = affinityd::TaskId;
+    double seconds = 0; ///< for so long
+    std::map<Thread, WokenThread> threads;
+    /// (waker, wakee) -> times; both are in `threads`.
+    std::map<std::pair<Thread, Thread>, std::uint64_t> pairs;
+    /// There were very many: for how many one that was seen stands, at most. 1: each was counted.
+    std::uint64_t heaviest = 1;
+    std::uint64_t lost = 0;    ///< wake-ups between pairs for which the kernel's table had no room
+    std::uint64_t unnamed = 0; ///< times that its table of threads had none, for names and other wakers
+};
+
+/// Counts in the kernel which threads of a process wake each other, by a BPF program at the tracepoint
+/// sched:sched_waking and three that follow packets to this machine itself (netif_rx, netif_receive_skb,
+/// napi_poll). It counts from watch() to its end; nothing of it outlives this process.
+/// Source: bpf/wakes.bpf.c.
+class EventWakes {
+  public:
+    /// Loads the programs and makes sure, by wake-ups of this program's own whose origin it knows, that this
+    /// kernel tells interrupts from tasks. An Error says why it cannot count: not built in, no BTF, no
+    /// permission, another PID namespace, a kernel that does not tell.
+    static affinityd::Result<std::unique_ptr<EventWakes>> open(const affinityd::host::Root& root);
+    EventWakes() = default;
+    EventWakes(const EventWakes&) = delete;
+    EventWakes& operator=(const EventWakes&) = delete;
+    virtual ~EventWakes() = default;
+
+    /// Counts the wake-ups of this process's threads from now on, which may be 0: none.
+    virtual void watch(int pid) = 0;
+    // A program that wakes its threads very often is not to pay for it: what costs is to look at all.
+
+    /// So many wake-ups on each CPU are counted one by one after look(), fewer if it looks at a part of the
+    /// time; beyond that one in 16 counts for all.
+    static constexpr unsigned exact_at_once = 16384;
+    /// Looks from now on, for one part of the time of `parts`: each wake-up counts for so many. An Error: the
+    /// kernel does not let it look again.
+    [[nodiscard]] virtual affinityd::Result<void> look(unsigned parts) = 0;
+    /// There were more than exact_at_once on a CPU since the last look.
+    [[nodiscard]] virtual bool were_many() const = 0;
+    /// Does not look until the next look(): wake-ups cost nothing until then.
+    virtual void rest() = 0;
+    /// The counts: all but `seconds`, and of the threads the names only.
+    [[nodiscard]] virtual affinityd::Result<Wakes> take() const = 0;
+};
+
 /// The process that is watched, as it is now: one that executes another program meanwhile gets its name.
 struct WatchedProcess {
     int pid = 0;
-    std::string name; ///< any bytes
-    std::string unit; ///< its system service; "": it is in none
-    /// Their values when the watch began, if they are others now.
-    std::optional<std::string> former_name{}, former_unit{};
+    std::string name;                       ///< any bytes
+    std::string unit;                       ///< its system service; "": it is in none
+    std::string first_name{}, first_unit{}; ///< when the watch began
 };
 
 [[nodiscard]] WatchedProcess watched_process(const affinityd::inventory::ProcessScan& scan);
@@ -30,23 +88,6 @@ struct WatchedProcess {
 /// Reads name and service again. False: the process, by its main thread, has ended, and nothing is changed.
 [[nodiscard]] bool look_again(const affinityd::host::Root& root, const affinityd::TaskId& id,
                               WatchedProcess& process);
-
-// Where NUMA hinting is on, the kernel takes pages away from tasks now and then, to see by the faults who
-// touches them, and puts tasks that touched the same pages into a group (struct numa_group,
-// kernel/sched/fair.c). This shows that threads have shared memory, once, not how much or whether they still
-// do; and within one process the groups only ever grow.
-
-enum class NumaHinting {
-    off,      ///< one NUMA node, or kernel.numa_balancing is 0: nothing is known
-    hidden,   ///< it is on, but /proc/PID/task/TID/sched is not there (a kernel without CONFIG_SCHED_DEBUG)
-    has_told, ///< WokenThread::pages_group is filled in
-};
-
-/// Reads the groups of the threads that live. More than 1,024 are not asked: each answer is long.
-[[nodiscard]] NumaHinting read_numa_groups(const affinityd::host::Root& root, int pid, Wakes& wakes);
-
-/// The group in /proc/PID/task/TID/sched: no value: the text has none; 0: the thread is in none.
-[[nodiscard]] std::optional<unsigned> numa_group_in(std::string_view text);
 
 /// Sees for some time which threads of a process wake each other.
 class WakeWatch {
@@ -57,8 +98,7 @@ class WakeWatch {
     /// Begins to count; an Error says why it cannot.
     [[nodiscard]] affinityd::Result<void> begin();
     /// Watches until the time is over, the process has ended, or `wait`, which waits for so long, says that
-    /// the user wants no more.
-    /// An Error: the kernel does not let it go on.
+    /// the user wants no more. An Error: the kernel does not let it go on.
     [[nodiscard]] affinityd::Result<void> run(std::chrono::milliseconds time,
                                               const std::function<bool(std::chrono::milliseconds)>& wait);
     /// The wake-ups that were seen; to be called once, after run(). An Error: it cannot be read.
@@ -67,21 +107,17 @@ class WakeWatch {
     /// As it was when it was last looked at.
     [[nodiscard]] const WatchedProcess& process() const { return process_; }
     [[nodiscard]] bool has_ended() const { return has_ended_; }
-    [[nodiscard]] NumaHinting hinting() const { return hinting_; }
 
   private:
     WakeWatch(const affinityd::host::Root& root, affinityd::TaskId id) : root_(&root), id_(id) {}
-    void look_at_process();
     void look_at_threads();
-    bool rest(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
 
     const affinityd::host::Root* root_;
     affinityd::TaskId id_;
     WatchedProcess process_;
-    std::optional<EventWakes> events_;
+    std::unique_ptr<EventWakes> events_;
     std::vector<affinityd::inventory::Thread> living_; ///< when it was last looked, while the process lived
     bool has_ended_ = false;
-    NumaHinting hinting_ = NumaHinting::off;
     std::chrono::steady_clock::time_point began_{}, ended_{};
 };
 

@@ -61,15 +61,7 @@ Outcome run_sharers(const SharersOptions& options, const Globals& globals) {
             affinityd::Error{"sharers cannot count: " + wakes.error().message, {}, wakes.error().code});
     const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return failed(topology.error());
-    SharersReport report{.process = watch->process(),
-                         .wakes = std::move(*wakes),
-                         .graph = {},
-                         .suggestion = {},
-                         .hinting = watch->hinting(),
-                         .has_ended = watch->has_ended()};
-    report.graph = graph_of(report.wakes);
-    report.suggestion = suggestion_for(report.process, report.wakes, report.graph, *topology);
-    auto document = sharers_document(report);
+    auto document = sharers_document(watch->process(), *wakes, watch->has_ended(), *topology);
     document.picture = options.svg;
     return document;
 }

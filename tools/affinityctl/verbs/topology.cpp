@@ -235,18 +235,19 @@ Outcome run_topology(const TopologyOptions& options, const Globals& globals) {
             fmt::print(stderr, "{}\n", complaint);
         return std::unexpected(found.error());
     }
-    if (options.table)
-        document.add(machine_table(view), Document::Where::text);
-    else if (options.svg.empty())
-        add_tree(view, document);
+    if (options.table) document.add(machine_table(view)).where = Document::Where::text;
+    if (options.svg.empty() && !options.table) add_tree(view, document);
     if (options.svg.empty()) return document;
     document.picture = options.svg;
     document.title = view.name.empty() ? "machine" : view.name;
-    document
-        .line(machine_summary(view.topology) +
-              (view.occupancy.tenants.empty() ? "" : "; who is where, " + view.occupancy.source))
-        .where = Document::Where::picture;
-    document.add(machine_picture(view), Document::Where::picture);
+    Document sheet;
+    sheet.line(machine_summary(view.topology));
+    sheet.add(machine_picture(view));
+    add_facts(view, sheet);
+    for (auto& block : sheet.blocks) {
+        block.where = Document::Where::picture;
+        document.blocks.push_back(std::move(block));
+    }
     return document;
 }
 
