@@ -226,6 +226,18 @@ Chance chance(const Selector& selector, const Question& asked) {
     return result == Chance::sure ? Chance::no : Chance::sure;
 }
 
+void each_condition(const Selector& selector, const auto& take) {
+    if (selector.op == Selector::Op::test) take(selector.condition);
+    for (const auto& child : selector.children)
+        each_condition(child, take);
+}
+
+void sort_once(auto& values) {
+    std::ranges::sort(values);
+    const auto repeated = std::ranges::unique(values);
+    values.erase(repeated.begin(), repeated.end());
+}
+
 /// False: it says in `verdict` which condition decided against the process.
 bool decide(const Selector& selector, const Question& asked, Verdict& verdict) {
     if (is_met(selector, asked)) return true;
@@ -240,7 +252,12 @@ bool decide(const Selector& selector, const Question& asked, Verdict& verdict) {
         const bool none = selector.op == Selector::Op::none;
         verdict.field = none ? "not" : "any";
         verdict.wanted = none ? "none of its conditions to hold" : "one of its conditions to hold";
-        verdict.found = none ? "one holds" : "none holds";
+        std::vector<std::string> facts;
+        each_condition(none ? *first_child(selector, true, asked) : selector, [&](const Condition& one) {
+            facts.push_back(fmt::format("{} \"{}\"", policy::field_name(one.field), found_text(one, asked)));
+        });
+        sort_once(facts);
+        verdict.found = joined(facts);
     }
     return false;
 }
@@ -260,18 +277,6 @@ bool asks_for_kernel_threads(const Selector& selector) {
     return std::ranges::any_of(required, [](const Condition* condition) {
         return condition->field == Condition::Field::kthread && condition->flag;
     });
-}
-
-void each_condition(const Selector& selector, const auto& take) {
-    if (selector.op == Selector::Op::test) take(selector.condition);
-    for (const auto& child : selector.children)
-        each_condition(child, take);
-}
-
-void sort_once(auto& values) {
-    std::ranges::sort(values);
-    const auto repeated = std::ranges::unique(values);
-    values.erase(repeated.begin(), repeated.end());
 }
 
 } // namespace

@@ -109,6 +109,7 @@ constexpr std::array aliases{
     Alias{Level::top, "pin", "that is 'bind' here"},
     Alias{Level::top, "hyperthreading", "that is 'smt' here"},
     Alias{Level::top, "interface", "that is 'nics' here"},
+    Alias{Level::top, "interfaces", "that is 'nics' here"},
     Alias{Level::top, "rps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
     Alias{Level::top, "xps", "write 'steering: false' to leave RPS, RFS and XPS as they are"},
     Alias{Level::top, "rfs", "write 'steering: false' to leave RPS, RFS and XPS as they are"},

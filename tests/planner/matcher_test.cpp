@@ -91,6 +91,12 @@ TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyEarlierOnesDidNot) {
     EXPECT_EQ(verdicts[0].found, "nginx");
     EXPECT_EQ(verdicts[1].field, "user");
     EXPECT_TRUE(verdicts[2].matched);
+    const auto lists = policies({"match: {any: [{comm: redis}, {unit: redis.service}]}\n",
+                                 "match: {user: www-data, not: [{comm: redis}, {comm: \"ng*\"}]}\n"});
+    for (const auto& verdict : Matcher(lists).explain(facts("nginx"), test::NoLineage()))
+        EXPECT_EQ(verdict.found, verdict.field == "any"
+                                     ? "comm \"nginx\", unit \"nginx.service, system.slice\""
+                                     : "comm \"nginx\"");
 }
 
 /// A process that sees files and ports of its own.

@@ -215,8 +215,12 @@ std::string rule_text(const json& rule) {
         text += ": matches";
     else if (text_of(rule, "found") == "not recorded")
         text += ": not known, " + text_of(rule, "field") + " is not recorded";
+    else if (const auto field = text_of(rule, "field"); field == "any")
+        text += fmt::format(": no, nothing below any holds ({})", text_of(rule, "found"));
+    else if (field == "not")
+        text += fmt::format(": no, this below not holds: {}", text_of(rule, "found"));
     else
-        text += fmt::format(": no, {} is \"{}\" and not {}", text_of(rule, "field"), text_of(rule, "found"),
+        text += fmt::format(": no, {} is \"{}\" and not {}", field, text_of(rule, "found"),
                             text_of(rule, "wanted"));
     return rule.contains("at") ? text + " (" + text_of(rule, "at") + ")" : text;
 }
