@@ -52,9 +52,9 @@ def sharing(build):
     document = ours(build, "sharing", "--rounds", "20")
     placings = {one["placing"]: one for one in document["placings"]}
     cpus = placings["pairs"]["threads"][:2]
-    return {"ms, left to the scheduler": (placings["scheduler"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20))),
-            "ms, pinned pairs": (placings["pairs"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20, *cpus))),
-            "ms, false sharing": (placings["false_sharing"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20, *cpus, "one-line")))}
+    return {"ms, left to the scheduler": (placings["scheduler"]["ms"]["estimate"], mean_of(plain(build, "shared-lines", 20))),
+            "ms, pinned pairs": (placings["pairs"]["ms"]["estimate"], mean_of(plain(build, "shared-lines", 20, *cpus))),
+            "ms, false sharing": (placings["false_sharing"]["ms"]["estimate"], mean_of(plain(build, "shared-lines", 20, *cpus, "one-line")))}
 
 
 def smt(build):
@@ -63,7 +63,7 @@ def smt(build):
     figures = {}
     for one in document["companies"]:
         cpus = one["cpus"][:1] if one["company"] == "alone" else one["cpus"]
-        figures[f"ms, {one['load']} {one['company']}"] = (one["ms"]["mean"],
+        figures[f"ms, {one['load']} {one['company']}"] = (one["ms"]["estimate"],
                                                           mean_of(plain(build, "hardware-threads", one["load"], numbers, 10, *cpus)))
     return figures
 

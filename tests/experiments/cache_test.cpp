@@ -240,7 +240,7 @@ TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
     EXPECT_EQ(other->of, 3U);
     EXPECT_EQ(other->costly, 3U);
     EXPECT_NEAR(other->mean.change.estimate, 0.11, 1e-6);
-    EXPECT_NEAR(other->most, 0.11, 1e-6);
+    EXPECT_NEAR(other->most.change.estimate, 0.11, 1e-6);
     EXPECT_NE(reading.meaning.find("bind: llc, the default, is what this machine rewards"),
               std::string::npos);
 }
@@ -252,7 +252,9 @@ TEST(CacheReading, TellsTheMostAsExactlyAsTheAverage) {
     EXPECT_EQ(reading.summary, "not known; 2 ms, other LLC: 0.4 % (at most 0.4 %)");
     const auto costly = read(times_with({0, 0, 0, 0, 0.114, 0}), seats);
     ASSERT_FALSE(costly.findings.empty());
-    EXPECT_NE(costly.findings.back().find("11.4 % longer on average, 11.4 % at most"), std::string::npos)
+    EXPECT_NE(
+        costly.findings.back().find("11.4 % (11.4 to 11.4) longer on average, 11.4 % (11.4 to 11.4) at most"),
+        std::string::npos)
         << costly.findings.back();
 }
 

@@ -73,17 +73,16 @@ TEST(SmtReading, GivesTheDocumentsVerdicts) {
     ASSERT_EQ(reading.loads.size(), 2U);
     EXPECT_EQ(reading.loads[0].verdict, "smt: share");
     EXPECT_EQ(reading.loads[1].verdict, "smt: avoid");
-    EXPECT_NEAR(*reading.loads[1].gain_together, 1080.0 / 945 - 1, 0.01);
+    EXPECT_NEAR(reading.loads[1].gain_together.change.estimate, 1080.0 / 945 - 1, 0.01);
     EXPECT_NEAR(reading.cases[5].longer.change.estimate, 0.75, 0.01);
     EXPECT_NE(reading.meaning.find("smt: avoid where each answer's time counts; smt: share where only"),
               std::string::npos)
         << reading.meaning;
-    EXPECT_NE(
-        reading.summary.find("sin: alone 540.00 ms, two cores 541.00 ms, one core 945.00 ms, smt: avoid"),
-        std::string::npos)
+    EXPECT_NE(reading.summary.find("sin: alone 540 ms, two cores 541 ms, one core 945 ms, smt: avoid"),
+              std::string::npos)
         << reading.summary;
     const auto worse = read(document_times(92, 1300), with_smt);
-    EXPECT_LT(*worse.loads[1].gain_together, 0);
+    EXPECT_EQ(worse.loads[1].gain_together.verdict, measure::Verdict::less);
     EXPECT_EQ(worse.meaning.find("smt: share where only"), std::string::npos);
 }
 
@@ -158,18 +157,6 @@ TEST(MeasuresSmt, OnThisMachine) {
                            .no_siblings = {}};
     EXPECT_FALSE(measure_smt(nowhere, {.rounds = 1, .numbers = 10}, run))
         << "and does not wait for it either";
-}
-
-TEST(Launch, ShowsWhereThreadsRun) {
-    const auto own = host::get_affinity(0).value();
-    const experiments::Run run;
-    const auto launched = launch_threads(own, run);
-    ASSERT_TRUE(launched) << launched.error().to_string();
-    EXPECT_EQ(launched->size(), std::min<std::size_t>(4, own.count()));
-    for (const auto& thread : *launched) {
-        EXPECT_EQ(thread.before.size(), 10U);
-        EXPECT_EQ(thread.after, std::vector<unsigned>(10, thread.pinned_to));
-    }
 }
 
 } // namespace

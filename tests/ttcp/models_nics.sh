@@ -57,7 +57,6 @@ refused 'cannot be borrowed' ta:lo
 "$affinityctl" measure models --no-history --nics ta:tb,tc:td --rounds 4 --seconds 0.1 --models none,full >"$work/text" || fail "$(cat "$work/text")"
 grep -q '4 NICs, joined two by two' "$work/text" || fail "$(cat "$work/text")"
 grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
-grep -Eq '^full +0 ' "$work/text" || fail "not what each CPU did: $(cat "$work/text")"
 same "a whole run"
 
 start --seconds 1

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/report.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <gtest/gtest.h>
 
 namespace affinityd::ttcp {
 namespace {
 
-using measure::Outcome;
 using measure::Verdict;
 
 ModelResult result(Model model, const std::vector<double>& rates, double cost) {
@@ -67,25 +64,27 @@ TEST(Models, GainIsClaimedOnlyWhereItShows) {
     const auto summaries =
         summarize({result(Model::none, base, 2), result(Model::irq, same, 2), result(Model::full, more, 1)});
     ASSERT_EQ(summaries.size(), 3U);
-    EXPECT_EQ(summaries[0].gain.verdict, Verdict::not_enough); // nothing to compare it with
-    EXPECT_EQ(summaries[1].gain.verdict, Verdict::none_shown);
-    EXPECT_EQ(describe(summaries[1].gain).find("no difference shown"), 0U);
-    EXPECT_EQ(summaries[2].gain.verdict, Verdict::more);
-    EXPECT_NEAR(summaries[2].gain.change.estimate, 0.3, 0.001);
-    EXPECT_EQ(describe(summaries[2].gain).find("+30.0 %"), 0U) << describe(summaries[2].gain);
-    EXPECT_EQ(summaries[1].cost.change.verdict, Verdict::none_shown);
-    EXPECT_EQ(summaries[2].cost.change.verdict, Verdict::less); // half the cycles: cheaper
-    EXPECT_NEAR(summaries[2].cost.change.change.estimate, -0.5, 0.001);
-    EXPECT_LE(summaries[2].cost.change.change.low, summaries[2].cost.change.change.high);
-    EXPECT_EQ(summaries[0].busy_cpus, 0.25);
-    EXPECT_EQ(summaries[0].per_second.switches.mean, 10.0);
-    EXPECT_EQ(summaries[0].per_second.migrations.mean, 2.0);
-    EXPECT_EQ(summaries[0].per_second.migrations.interval->low, 2.0);
-    EXPECT_DOUBLE_EQ(summaries[0].per_second.interrupts.mean.value(), 1.25); // 0 to 5 in rounds of 2 s
-    EXPECT_LT(summaries[0].per_second.interrupts.interval->low, 1.25);
-    EXPECT_FALSE(summaries[0].per_second.ipis.interval);
-    EXPECT_FALSE(summaries[0].per_second.retransmits.mean); // unknown is not zero
-    EXPECT_FALSE(summaries[0].per_bit.cache_misses.mean);
+    const auto gain = [&](std::size_t model) { return summaries[model][Figure::bits_per_second].change; };
+    EXPECT_EQ(gain(0).verdict, Verdict::not_enough); // nothing to compare it with
+    EXPECT_EQ(gain(1).verdict, Verdict::none_shown);
+    EXPECT_EQ(gain(2).verdict, Verdict::more);
+    EXPECT_NEAR(gain(2).change.estimate, 0.3, 0.001);
+    EXPECT_EQ(summaries[2].cost(), Figure::cycles);
+    EXPECT_EQ(summaries[1][Figure::cycles].change.verdict, Verdict::none_shown);
+    const auto& cost = summaries[2][Figure::cycles].change;
+    EXPECT_EQ(cost.verdict, Verdict::less); // half the cycles: cheaper
+    EXPECT_NEAR(cost.change.estimate, -0.5, 0.001);
+    EXPECT_LE(cost.change.low, cost.change.high);
+    const auto& first = summaries[0];
+    EXPECT_EQ(first[Figure::busy_cpus].mean, 0.25);
+    EXPECT_EQ(first[Figure::switches].mean, 10.0);
+    EXPECT_EQ(first[Figure::migrations].mean, 2.0);
+    EXPECT_EQ(first[Figure::migrations].interval->low, 2.0);
+    EXPECT_DOUBLE_EQ(first[Figure::interrupts].mean.value(), 1.25); // 0 to 5 in rounds of 2 s
+    EXPECT_LT(first[Figure::interrupts].interval->low, 1.25);
+    EXPECT_FALSE(first[Figure::ipis].interval);
+    EXPECT_FALSE(first[Figure::retransmits].mean); // unknown is not zero
+    EXPECT_FALSE(first[Figure::cache_misses].mean);
     ASSERT_EQ(summaries[0].cpus.size(), 1U);
     EXPECT_EQ(summaries[0].cpus[0].interrupts, 30U);
     EXPECT_EQ(summaries[0].lines[0].count, 42U);
@@ -93,18 +92,17 @@ TEST(Models, GainIsClaimedOnlyWhereItShows) {
 
 TEST(Models, FewRoundsGiveNoVerdict) {
     const auto summaries = summarize({result(Model::none, {1, 1, 1}, 1), result(Model::full, {9, 9, 9}, 1)});
-    EXPECT_EQ(describe(summaries[1].gain), "too few samples");
-    EXPECT_FALSE(summaries[1].bits_per_second);
+    EXPECT_EQ(summaries[1][Figure::bits_per_second].change.verdict, Verdict::not_enough);
+    EXPECT_FALSE(summaries[1][Figure::bits_per_second].interval);
 }
 
 TEST(Models, WhatWasNeverMeasuredIsNotZero) {
     ModelsReport report;
     report.points = {{{Work::receive, 65536, 0}, {{Model::none, {}}, {Model::full, {}}}}};
     EXPECT_FALSE(has_rounds(report));
-    EXPECT_FALSE(summarize(report.points[0].models)[0].busy_cpus);
-    const auto text = to_json(report);
-    EXPECT_NE(text.find(R"("busy_cpus":null)"), std::string::npos) << text;
-    EXPECT_NE(text.find(R"("context_switches_per_second":null)"), std::string::npos) << text;
+    const auto none = summarize(report.points[0].models)[0];
+    EXPECT_FALSE(none[Figure::busy_cpus].mean);
+    EXPECT_FALSE(none[Figure::switches].mean);
     report.points[0].models[1] = result(Model::full, {1}, 1);
     EXPECT_TRUE(has_rounds(report));
 }
@@ -114,50 +112,26 @@ TEST(Models, CountersPerBit) {
     for (auto& sample : counted.samples) {
         sample.hardware = {16000, 800};
     }
-    EXPECT_EQ(summarize({counted, counted})[0].per_bit.cache_misses.mean, 0.1);
-    EXPECT_EQ(summarize({counted, counted})[0].per_bit.instructions, 2.0);
+    EXPECT_EQ(summarize({counted, counted})[0][Figure::cache_misses].mean, 0.1);
+    EXPECT_EQ(summarize({counted, counted})[0][Figure::instructions].mean, 2.0);
     counted.samples[1].hardware.cache_misses.reset();
-    EXPECT_FALSE(summarize({counted, counted})[0].per_bit.cache_misses.mean);
+    EXPECT_FALSE(summarize({counted, counted})[0][Figure::cache_misses].mean);
 }
 
-TEST(Models, ReportAsJson) {
+TEST(Models, TheMainPointIsTheLargestOfItsFirstWork) {
     ModelsReport report;
-    report.outcome = Outcome::killed;
-    report.reason = "stopped \"by\" a signal";
-    const std::vector<ModelResult> models{result(Model::none, {1, 2, 3, 4}, 1),
-                                          result(Model::none, {1, 2, 3, 4}, 1)};
-    report.points = {{{Work::transmit, 128, 0}, models},
-                     {{Work::transmit, 4096, 0}, models},
-                     {{Work::answer, 65536, 1}, models}};
-    const auto text = to_json(report);
-    EXPECT_EQ(text.find('\n'), std::string::npos);
-    const auto value = nlohmann::json::parse(text);
-    EXPECT_EQ(value["kind"], "models");
-    EXPECT_EQ(value["outcome"], "killed");
-    EXPECT_EQ(value["models"].size(), 2U);
-    EXPECT_EQ(value["models"][1]["gain"]["verdict"], "no difference shown");
-    EXPECT_EQ(value["models"][1]["samples"].size(), 4U);
-    EXPECT_TRUE(value["models"][0]["samples"][0]["retransmits"].is_null());
-    EXPECT_EQ(value["direction"], "transmit"); // the largest size of what comes first
-    EXPECT_EQ(value["bytes"], 4096);
-    ASSERT_EQ(value["points"].size(), 3U);
-    EXPECT_EQ(value["points"][1]["models"], value["models"]);
-    EXPECT_EQ(value["points"][2]["response_bytes"], 1);
-    EXPECT_TRUE(value["points"][0]["response_bytes"].is_null());
-}
-
-TEST(Models, ReportOfNothingIsStillJson) {
-    const auto value = nlohmann::json::parse(to_json({}));
-    EXPECT_TRUE(value["models"].empty());
-    EXPECT_TRUE(value["points"].empty());
+    EXPECT_EQ(main_point(report), nullptr);
+    report.points = {
+        {{Work::transmit, 128, 0}, {}}, {{Work::transmit, 4096, 0}, {}}, {{Work::answer, 65536, 1}, {}}};
+    EXPECT_EQ(main_point(report), &report.points[1]);
 }
 
 TEST(Models, PartsOfTheCostAddUp) {
-    const auto cost = summarize({result(Model::none, {1, 2, 3, 4}, 2)})[0].cost;
-    EXPECT_NEAR(cost.cycles_per_bit.processes->estimate + cost.cycles_per_bit.softirq->estimate,
-                cost.cycles_per_bit.total->estimate, 1e-9);
-    EXPECT_FALSE(cost.cycles_per_bit.interrupts);
-    EXPECT_NEAR(cost.cpu_seconds.total->estimate, 0.5 / 8e-6, 1e-3); // of a gigabit; 8000 bits were moved
+    const auto summary = summarize({result(Model::none, {1, 2, 3, 4}, 2)})[0];
+    EXPECT_NEAR(*summary[Figure::cycles_processes].mean + *summary[Figure::cycles_softirq].mean,
+                *summary[Figure::cycles].mean, 1e-9);
+    EXPECT_FALSE(summary[Figure::cycles_interrupts].mean);
+    EXPECT_NEAR(*summary[Figure::cpu].mean, 0.5 / 8e-6, 1e-3); // of a gigabit; 8000 bits were moved
 }
 
 TEST(Models, CostIsOfCpuTimeWhereCyclesAreNotKnown) {
@@ -167,7 +141,9 @@ TEST(Models, CostIsOfCpuTimeWhereCyclesAreNotKnown) {
             sample.cycles_per_bit.reset();
     for (auto& sample : cheap.samples)
         sample.cpu_seconds = sample.cpu_seconds.times(0.5);
-    const auto change = summarize({base, cheap})[1].cost.change;
+    const auto summary = summarize({base, cheap})[1];
+    EXPECT_EQ(summary.cost(), Figure::cpu);
+    const auto change = summary[Figure::cpu].change;
     EXPECT_EQ(change.verdict, Verdict::less);
     EXPECT_NEAR(change.change.estimate, -0.5, 1e-9);
 }
@@ -180,14 +156,14 @@ TEST(Models, ExchangesHaveTheirOwnFigures) {
         fast.samples[i].exchanges = ExchangeSample{2000, 20e-6 * jitter, 200e-6};
     }
     const auto summaries = summarize({base, fast});
-    const auto& exchanges = summaries[1].exchanges.value();
-    EXPECT_NEAR(exchanges.per_second->estimate, 1000, 1e-6); // in 2 s
-    EXPECT_NEAR(exchanges.p50->estimate, 20.5e-6, 1e-9);
-    EXPECT_EQ(exchanges.p50_change.verdict, Verdict::less);
-    EXPECT_NEAR(exchanges.p50_change.change.estimate, -0.5, 1e-9);
-    EXPECT_EQ(exchanges.p99_change.verdict, Verdict::none_shown);
-    EXPECT_NEAR(summaries[1].cost.cpu_seconds.total->estimate, 0.25e-3, 1e-9); // of an exchange
-    EXPECT_FALSE(summarize({result(Model::none, {1, 1, 1, 1}, 1)})[0].exchanges);
+    const auto& summary = summaries[1];
+    EXPECT_NEAR(*summary[Figure::exchanges_per_second].mean, 1000, 1e-6); // in 2 s
+    EXPECT_NEAR(*summary[Figure::p50].mean, 20.5e-6, 1e-9);
+    EXPECT_EQ(summary[Figure::p50].change.verdict, Verdict::less);
+    EXPECT_NEAR(summary[Figure::p50].change.change.estimate, -0.5, 1e-9);
+    EXPECT_EQ(summary[Figure::p99].change.verdict, Verdict::none_shown);
+    EXPECT_NEAR(*summary[Figure::cpu].mean, 0.25e-3, 1e-9); // of an exchange
+    EXPECT_FALSE(summarize({result(Model::none, {1, 1, 1, 1}, 1)})[0][Figure::p50].mean);
 }
 
 } // namespace

@@ -174,9 +174,9 @@ TEST(Experiment, InterleavedRoundsWithEverySampleKept) {
         for (const auto& model : point.models)
             EXPECT_EQ(model.samples.size(), 4U);
         const auto summaries = summarize(point.models);
-        EXPECT_TRUE(summaries[0].bits_per_second);
-        EXPECT_NE(summaries[1].gain.verdict, Verdict::not_enough);
-        EXPECT_EQ(summaries[1].exchanges.has_value(), point.point.work == Work::answer);
+        EXPECT_TRUE(summaries[0][Figure::bits_per_second].interval);
+        EXPECT_NE(summaries[1][Figure::bits_per_second].change.verdict, Verdict::not_enough);
+        EXPECT_EQ(summaries[1][Figure::p50].interval.has_value(), point.point.work == Work::answer);
     }
     EXPECT_EQ(calls, rounds_of(setup) + 1);
 }

@@ -340,15 +340,14 @@ std::vector<double> mean_by_round(const CacheResult& result, Place place, double
 
 PlaceLoss loss_of(const CacheResult& result, Place place, double quantum_ms, std::uint64_t most_bytes,
                   unsigned comparisons) {
-    PlaceLoss loss{.place = place, .quantum_ms = quantum_ms, .most = -1};
+    PlaceLoss loss{.place = place, .quantum_ms = quantum_ms};
     for (const auto& one : result.cases) {
         if (one.place != place || one.quantum_ms != quantum_ms || one.footprint > most_bytes ||
             one.longer.verdict == measure::Verdict::not_enough)
             continue;
-        ++loss.of;
         if (one.is_costly()) ++loss.costly;
-        if (one.longer.change.estimate > loss.most) {
-            loss.most = one.longer.change.estimate;
+        if (loss.of++ == 0 || one.longer.change.estimate > loss.most.change.estimate) {
+            loss.most = one.longer;
             loss.at = one.footprint;
         }
     }
@@ -370,10 +369,9 @@ bool was_measured(const CacheResult& result, Place place) {
 std::string loss_words(const PlaceLoss& loss) {
     auto text = fmt::format("every {:g} ms, {}: ", loss.quantum_ms, name_of(loss.place));
     if (!loss.is_shown()) return text + "no loss shown";
-    return text +
-           fmt::format(
-               "{:.1f} % longer on average, {:.1f} % at most (with {}); shown for {} of {} working sets",
-               100 * loss.mean.change.estimate, 100 * loss.most, bytes_words(loss.at), loss.costly, loss.of);
+    return text + fmt::format("{} longer on average, {} at most, with {}; shown for {} of {} working sets",
+                              size_words(loss.mean.change), size_words(loss.most.change),
+                              bytes_words(loss.at), loss.costly, loss.of);
 }
 
 /// "interrupted every 2 ms or every 10 ms": where any of the moves of this place costs.
@@ -634,9 +632,9 @@ void read_cache(CacheResult& result, const CacheSeats& seats, bool is_quiet) {
     for (const auto& loss : result.losses) {
         if (loss.of > 0) result.findings.push_back(loss_words(loss));
         if (is_move(loss.place) && loss.of > 0)
-            result.summary +=
-                fmt::format("; {:g} ms, {}: {:.1f} % (at most {:.1f} %)", loss.quantum_ms,
-                            name_of(loss.place), 100 * loss.mean.change.estimate, 100 * loss.most);
+            result.summary += fmt::format("; {:g} ms, {}: {} % (at most {} %)", loss.quantum_ms,
+                                          name_of(loss.place), measure::percent(loss.mean.change.estimate, 1),
+                                          measure::percent(loss.most.change.estimate, 1));
     }
 }
 

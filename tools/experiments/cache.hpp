@@ -109,7 +109,7 @@ struct PlaceLoss {
     Place place = Place::kept;
     double quantum_ms = 0;
     measure::Comparison mean{};     ///< how much longer, on average over the working sets
-    double most = 0;                ///< relative, of the working set that loses most
+    measure::Comparison most{};     ///< of the working set that loses most
     std::uint64_t at = 0;           ///< that one, bytes
     std::size_t costly = 0, of = 0; ///< of those working sets: shown to lose by themselves, and all
     /// Shown on average, or by two working sets: one of many may be chance.

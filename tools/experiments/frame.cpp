@@ -2,7 +2,6 @@
 #include "experiments/frame.hpp"
 
 #include "affinity-ttcp/engine/activity.hpp"
-#include "host/fd.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/signals.hpp"
@@ -115,6 +114,13 @@ bool wait_for(const host::Fd& ended, const StopSignals& signals, Run& run, Bar& 
 double grown(double first, double last) { return std::max(0.0, last - first); }
 
 } // namespace
+
+Run::Run() : stop_file_(::eventfd(0, EFD_CLOEXEC)) {}
+
+void Run::stop() {
+    stopped_.store(true, std::memory_order_relaxed);
+    ::eventfd_write(stop_file_.get(), 1);
+}
 
 std::string progress_bar(const std::string& doing, double share, double seconds_left, std::size_t columns) {
     const auto figures =
@@ -249,6 +255,42 @@ std::optional<measure::Interval> mean_time(std::span<const double> seconds) {
 void compare(Case& one, const Case* base, unsigned comparisons) {
     one.mean = mean_time(one.seconds);
     if (base != nullptr) one.longer = measure::compare_times(base->seconds, one.seconds, comparisons);
+}
+
+std::string size_words(const measure::Interval& change) {
+    const int digits = change.high - change.low < 0.05 ? 1 : 0;
+    const auto [near, far] =
+        std::minmax(change.low, change.high, [](double a, double b) { return std::abs(a) < std::abs(b); });
+    return fmt::format("{} % ({} to {})", measure::percent(std::abs(change.estimate), digits),
+                       measure::percent(std::abs(near), digits), measure::percent(std::abs(far), digits));
+}
+
+std::string longer_words(const measure::Comparison& longer, std::string_view base) {
+    constexpr double wide = 0.2; // an interval, from end to end, that says neither
+    const auto& change = longer.change;
+    switch (longer.verdict) {
+    case measure::Verdict::more:
+    case measure::Verdict::less:
+        return fmt::format("takes {} {} time than {}", size_words(change),
+                           longer.verdict == measure::Verdict::more ? "more" : "less", base);
+    case measure::Verdict::none_shown:
+        return fmt::format(
+            "{} {}{} ({} to {} %)",
+            change.high - change.low > wide ? "may take more or less time than" : "takes as long as", base,
+            change.high - change.low > wide ? ", more rounds would tell" : ", as far as this shows",
+            measure::signed_percent(change.low, 1), measure::signed_percent(change.high, 1));
+    case measure::Verdict::not_enough:
+        break;
+    }
+    return fmt::format("had too few rounds to be compared with {}", base);
+}
+
+std::string ms_words(std::span<const double> seconds) {
+    double sum = 0;
+    for (const double each : seconds)
+        sum += each * 1e3;
+    const double mean = seconds.empty() ? 0 : sum / static_cast<double>(seconds.size());
+    return mean < 1000 ? fmt::format("{:.3g} ms", mean) : fmt::format("{:.0f} ms", mean);
 }
 
 } // namespace affinityd::experiments

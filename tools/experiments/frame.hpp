@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
+#include "host/fd.hpp"
 #include "measure/statistics.hpp"
 #include "topology/topology.hpp"
 
@@ -28,13 +29,15 @@ class Root;
 
 namespace affinityd::experiments {
 
-/// How far an experiment is, and whether it is to end. Any thread may call any member at any time, for a load
-/// or a store.
+/// How far an experiment is, and whether it is to end. Any thread may call any member at any time.
 class Run {
   public:
+    Run();
     /// Return soon, with what there is. To be asked at least ten times a second.
     [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
-    void stop() { stopped_.store(true, std::memory_order_relaxed); }
+    /// Readable once it is stopped, for those that wait; -1: there is none.
+    [[nodiscard]] int stop_file() const { return stop_file_.get(); }
+    void stop();
     /// `done` of `all` equal parts. Nothing is shown before the first call.
     void advance(std::uint64_t done, std::uint64_t all) {
         all_.store(all, std::memory_order_relaxed);
@@ -46,6 +49,7 @@ class Run {
   private:
     std::atomic<bool> stopped_{false};
     std::atomic<std::uint64_t> done_{0}, all_{0};
+    host::Fd stop_file_;
 };
 
 struct Supervision {
@@ -148,6 +152,14 @@ struct Reading {
 /// Fills in the mean of `one`, and how much longer it takes than `base`; null: it is compared with none.
 /// `comparisons`: how many such statements the experiment makes, all of which hold together in 95 of 100.
 void compare(Case& one, const Case* base, unsigned comparisons);
+
+/// "takes 67 % (61 to 72) less time than pinned pairs" or so, each percentage with its interval. `base`: the
+/// case it is compared with.
+[[nodiscard]] std::string longer_words(const measure::Comparison& longer, std::string_view base);
+/// "12 % (11 to 14)": how far a change is from none.
+[[nodiscard]] std::string size_words(const measure::Interval& change);
+/// "3.53 ms": the mean, whatever the number of rounds.
+[[nodiscard]] std::string ms_words(std::span<const double> seconds);
 
 /// Calls `take` with each case once a round, each round beginning with another case, so that a disturbance
 /// that lasts hits all alike. `take` returns a Result. The value is false: it was stopped.

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -206,22 +204,6 @@ bool takes(const SharingCase* one, measure::Verdict verdict) {
     return one != nullptr && one->longer.verdict == verdict;
 }
 
-/// "67 % less time than" or so.
-std::string longer_words(const measure::Comparison& longer) {
-    const auto percent = std::lround(std::abs(longer.change.estimate) * 100);
-    switch (longer.verdict) {
-    case measure::Verdict::more:
-        return fmt::format("{} % more time than", percent);
-    case measure::Verdict::less:
-        return fmt::format("{} % less time than", percent);
-    case measure::Verdict::none_shown:
-        return "no difference shown from";
-    case measure::Verdict::not_enough:
-        break;
-    }
-    return "too few runs to be compared with";
-}
-
 /// The thread rules that place threads as they were: `bind: cpu`, as a wider mask lets the scheduler part or
 /// mix what was measured. With a CPU for each thread, `spread: cpu` deals them out.
 std::string rules_for(const PlacedThreads& placed) {
@@ -352,20 +334,18 @@ void read_sharing(SharingResult& result) {
     for (auto& one : result.cases) {
         compare(one, one.placed.placing == Placing::scheduler ? nullptr : &result.cases.front(), comparisons);
         const auto name = name_of(one.placed.placing);
-        const auto runs = static_cast<double>(std::max<std::size_t>(1, one.seconds.size()));
         result.summary +=
-            fmt::format("{}{} {:.2f} ms", result.summary.empty() ? "" : ", ", name,
-                        std::accumulate(one.seconds.begin(), one.seconds.end(), 0.0) / runs * 1e3);
+            fmt::format("{}{} {}", result.summary.empty() ? "" : ", ", name, ms_words(one.seconds));
         if (one.placed.placing != Placing::scheduler && one.placed.placing != Placing::one_line)
             result.findings.push_back(
-                fmt::format("{}: {} what the scheduler does", name, longer_words(one.longer)));
+                fmt::format("{}: {}", name, longer_words(one.longer, "what the scheduler does")));
     }
     // False sharing against the pinned pairs: the same CPUs, another layout in memory.
     if (tells_more)
-        result.findings.push_back(fmt::format(
-            "false sharing, two variables in one line, each written by one CPU only: {} pinned pairs on the "
-            "same CPUs",
-            longer_words(measure::compare_times(pairs->seconds, one_line->seconds, comparisons))));
+        result.findings.push_back(
+            "false sharing, two variables in one line, each written by one CPU only: " +
+            longer_words(measure::compare_times(pairs->seconds, one_line->seconds, comparisons),
+                         "pinned pairs on the same CPUs"));
     result.meaning = meaning_of_sharing(result);
 }
 

@@ -3,21 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
 
 #include <fmt/format.h>
-#include <sched.h>
 
 namespace affinityd::experiments {
 
 namespace {
 
 constexpr double accum_seconds = 1.3e-9, sine_seconds = 6e-9; ///< for one number
-constexpr double wide = 0.2;             ///< interval, from end to end, that says neither
-constexpr std::size_t most_launched = 4; // as in the document
-constexpr unsigned looks = 10;
-constexpr auto look_pause = std::chrono::milliseconds(20); // the document's is 900
 
 /// The nearest CPU of another core; the lowest of equally near ones.
 std::optional<unsigned> second_core(const Nearness& nearness, const CpuSet& cpus, unsigned first) {
@@ -99,19 +93,6 @@ Result<Runs> run_together(const SmtCase& one, const std::array<std::vector<float
     return runs;
 }
 
-std::string slowdown_words(const measure::Comparison& longer) {
-    const auto percent = [](double part) { return measure::percent(part, 1) + " %"; };
-    const auto& change = longer.change;
-    if (longer.verdict == measure::Verdict::not_enough) return "had too few rounds to be compared";
-    if (longer.verdict == measure::Verdict::none_shown)
-        return (change.high - change.low > wide
-                    ? "may take more or less time than alone, more rounds would tell ("
-                    : "takes as long as alone, as far as this shows (") +
-               percent(change.low) + " to " + percent(change.high) + ")";
-    return fmt::format("takes {} {} than alone ({} to {})", percent(std::abs(change.estimate)),
-                       change.estimate > 0 ? "longer" : "less", percent(change.low), percent(change.high));
-}
-
 /// The kind of work that a load stands for, and the meaning of its verdict for a policy.
 std::string load_words(const LoadVerdict& load) {
     const std::string kind = load.load == Load::accum
@@ -121,7 +102,7 @@ std::string load_words(const LoadVerdict& load) {
         return kind + "smt: share, two on one core are hardly in each other's way.";
     if (load.verdict == "smt: avoid")
         return kind + "smt: avoid where each answer's time counts" +
-               (load.gain_together.value_or(0) > 0
+               (load.gain_together.verdict == measure::Verdict::more
                     ? "; smt: share where only the sum of the work does, since two on one core get more done."
                     : ".");
     if (load.verdict == "no difference shown")
@@ -129,30 +110,26 @@ std::string load_words(const LoadVerdict& load) {
     return kind + "too few rounds for a verdict.";
 }
 
-double plain_mean(const std::vector<double>& samples) {
-    return samples.empty()
-               ? 0
-               : std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-}
-
-/// The verdict of its load, from a case on one core.
+/// The verdict of its load, from a case on one core. Two take the time of one run on one core; one after the
+/// other takes two runs alone.
 void judge(const SmtCase& one, LoadVerdict& load, SmtResult& result) {
-    if (!one.mean) return;
     load.verdict = smt_verdict(one.longer);
-    // Two take the time of one run on one core; one after the other takes two runs alone.
-    const double longer = 1 + one.longer.change.estimate;
-    if (one.longer.verdict == measure::Verdict::not_enough || longer <= 0) return;
-    load.gain_together = 2 / longer - 1;
-    result.findings.push_back(fmt::format(
-        "two {} on one core together get {} % {} done than one after the other", name_of(one.load),
-        std::lround(std::abs(*load.gain_together) * 100), *load.gain_together >= 0 ? "more" : "less"));
-}
-
-void look_around(std::vector<unsigned>& seen, const Run& run) {
-    for (unsigned i = 0; i < looks && !run.is_stopped(); ++i) {
-        seen.push_back(static_cast<unsigned>(::sched_getcpu()));
-        std::this_thread::sleep_for(look_pause);
-    }
+    const auto& longer = one.longer.change;
+    if (one.longer.verdict == measure::Verdict::not_enough || longer.low <= -1) return;
+    const auto gain = [](double part) { return 2 / (1 + part) - 1; };
+    auto& together = load.gain_together;
+    together.change = {gain(longer.estimate), gain(longer.high), gain(longer.low)};
+    together.verdict = !together.change.excludes_zero() ? measure::Verdict::none_shown
+                       : together.change.low > 0        ? measure::Verdict::more
+                                                        : measure::Verdict::less;
+    result.findings.push_back(
+        together.verdict == measure::Verdict::none_shown
+            ? fmt::format("two {} on one core together get as much done as one after the other, as far as "
+                          "this shows",
+                          name_of(one.load))
+            : fmt::format("two {} on one core together get {} {} done than one after the other",
+                          name_of(one.load), size_words(together.change),
+                          together.verdict == measure::Verdict::more ? "more" : "less"));
 }
 
 } // namespace
@@ -256,13 +233,12 @@ void read_smt(SmtResult& result, const SmtSeats& seats) {
             if (one.company == Company::alone) alone = &one;
             compare(one, &one == alone ? nullptr : alone,
                     static_cast<unsigned>(std::max<std::ptrdiff_t>(1, compared)));
-            result.summary +=
-                fmt::format(" {} {:.2f} ms,", name_of(one.company), plain_mean(one.seconds) * 1e3);
+            result.summary += fmt::format(" {} {},", name_of(one.company), ms_words(one.seconds));
             if (one.company == Company::alone) continue;
-            result.findings.push_back(fmt::format(
-                "{} {}: each {}", name_of(load),
-                one.company == Company::cores ? "on two cores" : "on two hardware threads of one core",
-                slowdown_words(one.longer)));
+            result.findings.push_back(
+                fmt::format("{} on {}: each {}", name_of(load),
+                            one.company == Company::cores ? "two cores" : "two hardware threads of one core",
+                            longer_words(one.longer, "alone")));
             if (one.company == Company::siblings) judge(one, verdict, result);
         }
         result.summary += fmt::format(" {}", verdict.verdict);
@@ -271,28 +247,6 @@ void read_smt(SmtResult& result, const SmtSeats& seats) {
     if (!seats.siblings)
         result.meaning = "The key smt has nothing to decide here: " + seats.no_siblings +
                          ". With smt: share and with smt: avoid, the CPUs are the same.";
-}
-
-Result<std::vector<LaunchedThread>> launch_threads(const CpuSet& cpus, const Run& run) {
-    const auto numbers = cpus.to_vector();
-    std::vector<LaunchedThread> launched(std::min(most_launched, numbers.size()));
-    std::vector<Result<void>> pinned(launched.size());
-    {
-        std::vector<PinnedThread> threads; // to all CPUs at first
-        for (std::size_t i = 0; i < launched.size(); ++i) {
-            launched[i].pinned_to = numbers[i];
-            auto thread = PinnedThread::start(cpus, [&, i] {
-                look_around(launched[i].before, run);
-                pinned[i] = go_to(CpuSet{launched[i].pinned_to});
-                if (pinned[i]) look_around(launched[i].after, run);
-            });
-            if (!thread) return std::unexpected(thread.error());
-            threads.push_back(std::move(*thread));
-        }
-    }
-    for (auto& done : pinned)
-        if (!done) return std::unexpected(done.error());
-    return launched;
 }
 
 } // namespace affinityd::experiments

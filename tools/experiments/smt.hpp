@@ -67,9 +67,9 @@ struct SmtCase : Case {
 struct LoadVerdict {
     Load load = Load::accum;
     std::string_view verdict = "not measured"; ///< "smt: share", "smt: avoid", "no difference shown"
-    /// How much more two threads of one core do than one after the other, relative: the document's 945 ms for
-    /// what takes one 1080 ms is 0.14. No value: not measured.
-    std::optional<double> gain_together{};
+    /// How much more two threads of one core do than one after the other: the document's 945 ms for what
+    /// takes one 1080 ms is 0.14.
+    measure::Comparison gain_together{};
 };
 /// Up to so much longer is "smt: share": they are hardly in each other's way.
 inline constexpr double little_slowdown = 0.05;
@@ -88,15 +88,5 @@ struct SmtResult : Reading {
 [[nodiscard]] double estimated_seconds(const SmtSeats& seats, const SmtHow& how);
 /// Compares the cases, and says what they mean. Pure.
 void read_smt(SmtResult& result, const SmtSeats& seats);
-
-/// The document's first programs: threads that sleep and tell which CPU they are on, first where the
-/// scheduler puts them, then each pinned to a CPU of its own.
-struct LaunchedThread {
-    std::vector<unsigned> before, after; ///< the CPU at each look
-    unsigned pinned_to = 0;
-};
-/// Four threads, or one for each CPU where there are fewer, looked at ten times before and ten times after
-/// they are pinned: 0.2 s each. An Error: a thread cannot be made or pinned.
-[[nodiscard]] Result<std::vector<LaunchedThread>> launch_threads(const CpuSet& cpus, const Run& run);
 
 } // namespace affinityd::experiments

@@ -4,6 +4,7 @@
 #include "affinity-ttcp/models/sample.hpp"
 #include "measure/statistics.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,63 +32,58 @@ struct ModelsReport {
 /// False: it ended before the first round was measured, and has no figures.
 [[nodiscard]] bool has_rounds(const ModelsReport& report);
 
-/// One line of JSON with the summaries and each sample. The members at the top belong to the main point.
-[[nodiscard]] std::string to_json(const ModelsReport& report);
-
-/// Over all rounds: the mean, and its interval where there are enough of them.
-struct Rate {
-    std::optional<double> mean; ///< no value: a round did not count it
-    std::optional<measure::Interval> interval;
+/// What is told of a model at a point.
+enum class Figure {
+    bits_per_second,
+    exchanges_per_second, ///< with Work::answer, as the next two
+    p50,                  ///< seconds
+    p99,
+    cycles, ///< for each bit (GHz/Gbps), then its parts, which add up to it
+    cycles_processes,
+    cycles_softirq,
+    cycles_interrupts,
+    cpu, ///< CPU seconds of a gigabit, with Work::answer of an exchange, then its parts
+    cpu_processes,
+    cpu_softirq,
+    cpu_interrupts,
+    busy_cpus,    ///< CPU time of the system under test over wall time
+    instructions, ///< for each bit, as the next
+    cache_misses,
+    switches, ///< a second, of the processes under test, as the next two
+    migrations,
+    retransmits,
+    interrupts, ///< a second, of the machine, as KernelCounts
+    ipis,
+    net_rx,
+    net_tx,
 };
+inline constexpr std::size_t figure_count = static_cast<std::size_t>(Figure::net_tx) + 1;
 
-struct PerSecond {
-    Rate switches, migrations, retransmits; ///< of the processes under test
-    Rate interrupts, ipis, net_rx, net_tx;  ///< of the machine, as KernelCounts
-};
-
-struct PerBit {
-    std::optional<double> instructions;
-    Rate cache_misses;
-    measure::Comparison misses_change;
-};
-
-/// A cost in its parts. Means over equal times; the parts add up to the total.
-struct PartIntervals {
-    std::optional<measure::Interval> total, processes, softirq, interrupts;
-};
-
-struct CostSummary {
-    PartIntervals cycles_per_bit; ///< GHz/Gbps
-    PartIntervals cpu_seconds;    ///< per gigabit; with Work::answer per exchange
-    measure::Comparison change;   ///< against the first model, of CPU seconds where cycles are not known
-};
-
-struct ExchangeSummary {
-    std::optional<measure::Interval> per_second; ///< harmonic mean
-    std::optional<measure::Interval> p50, p99;   ///< seconds; means of the rounds'
-    measure::Comparison p50_change, p99_change;  ///< against the first model: `less` is better
+/// A figure over all rounds: the harmonic mean of rates, the arithmetic one of all else. No value: a round
+/// does not have it.
+struct Measured {
+    std::optional<double> mean;
+    std::optional<measure::Interval> interval; ///< where there are enough rounds
+    measure::Comparison change;                ///< against the first model; not_enough for the first itself
 };
 
 /// The result of all rounds for one model at one point.
 struct ModelSummary {
     Model model = Model::none;
     unsigned rounds = 0;
-    std::optional<measure::Interval> bits_per_second; ///< harmonic mean
-    measure::Comparison gain; ///< of throughput against the first model; not_enough for the first itself
-    CostSummary cost;
-    PerBit per_bit;
-    std::optional<double> busy_cpus; ///< CPU time of the system under test over wall time
-    PerSecond per_second;
-    std::optional<ExchangeSummary> exchanges; ///< with Work::answer
-    std::vector<measure::CpuReport> cpus;     ///< sums over the rounds
+    std::array<Measured, figure_count> figures;
+    std::vector<measure::CpuReport> cpus; ///< sums over the rounds
     std::vector<measure::LineReport> lines;
+
+    [[nodiscard]] const Measured& operator[](Figure figure) const {
+        return figures[static_cast<std::size_t>(figure)];
+    }
+    /// Cycles, or CPU seconds where these are not known; a frequency that changes is part of the cost.
+    [[nodiscard]] Figure cost() const { return (*this)[Figure::cycles].mean ? Figure::cycles : Figure::cpu; }
 };
 
-/// Against the first of `results`, which all are of one point. The intervals of all changes hold together in
-/// 95 of 100 experiments.
+/// Against the first of `results`, which all are of one point. The intervals of the changes of throughput,
+/// cost, latencies and cache misses hold together in 95 of 100 experiments.
 [[nodiscard]] std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results);
-
-/// "+29.1 % (27.0 to 31.2)", "no difference shown (-2.0 to +3.1)", "too few samples".
-[[nodiscard]] std::string describe(const measure::Comparison& comparison);
 
 } // namespace affinityd::ttcp

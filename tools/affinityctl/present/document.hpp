@@ -27,13 +27,18 @@ using Fields = std::span<const Field>;
 struct Field {
     const char* key;     ///< "": the column alone
     const char* heading; ///< of the column; "": in JSON alone
-    /// text, prose (a text that is wrapped, not cut), cpus ("0-3,8"), time, count, number, flag, object or
-    /// any. Then "[]": a list of these, "{}": these by name; "?": or null; "*": the key may be missing.
+    /// text, prose (a text that is wrapped, not cut), cpus ("0-3,8"), time, count, number, flag, interval,
+    /// change, object or any. Then "[]": a list of these, "{}": these by name; "?": or null; "*": the key may
+    /// be missing.
     const char* type;
     const char* help;                                         ///< one line, with the unit of a number
     Fields parts{};                                           ///< of an object
     std::string (*show)(const nlohmann::json& row) = nullptr; ///< the cell, where the value alone is not it
 };
+
+/// Of an interval and of a change, which is relative, as experiments give them; cells show them in words:
+/// "3.53 (3.41 to 3.66)", "+75 % (+71 to +79)", "no difference shown".
+extern const Fields interval_fields, change_fields;
 
 /// An object with these values, one for each field that has a key, in their order. json(value_t::discarded)
 /// leaves its key out.
@@ -44,6 +49,8 @@ struct Field {
 
 /// A value as the text of a cell: "-" for null and empty texts, "yes" and "no" for flags.
 [[nodiscard]] std::string cell(const nlohmann::json& value);
+/// "3.53", "0.44", "0.0041", "540"
+[[nodiscard]] std::string figure_words(double value);
 /// The same for a member, which may be missing.
 [[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
 /// The texts of a list; "" for none.
@@ -91,6 +98,7 @@ struct Document {
         Fields fields;
         nlohmann::json rows = nlohmann::json::array();
         std::vector<std::string_view> columns{}; ///< by their headings; empty: all
+        std::vector<std::string> headings{};     ///< instead of fields: the rows are lists of texts
         bool folded = false;  ///< rather several tables below each other than cells that are cut
         std::size_t keys = 1; ///< the columns by which rows are told apart, which each of those has
     };

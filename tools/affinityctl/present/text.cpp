@@ -68,7 +68,10 @@ struct TextCells {
     Rows rows;
     bool has_prose = false; ///< the last column is wrapped
 
-    explicit TextCells(const Document::Table& table) : rows(table.rows.size()) {
+    explicit TextCells(const Document::Table& table) : heading(table.headings), rows(table.rows.size()) {
+        for (std::size_t row = 0; row < rows.size() && !heading.empty(); ++row)
+            for (const auto& text : table.rows[row])
+                rows[row].push_back(affinityd::escaped(cell(text)));
         for (const auto& field : table.fields)
             if (table.columns.empty() && *field.heading != '\0') add(field, table.rows);
         for (const auto column : table.columns)

@@ -78,9 +78,6 @@ std::vector<std::string> remarks_on(const Bench& bench, const CpuSet& cpus) {
     return remarks;
 }
 
-/// A terminal may have gone, at which fmt::print would throw.
-void tell_stderr(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
-
 void keep_result(const ExperimentOptions& options, const affinityd::accounting::Experiment& experiment) {
     const auto kept = affinityd::accounting::keep_experiment(options.state_dir, experiment);
     if (!kept)
@@ -90,21 +87,9 @@ void keep_result(const ExperimentOptions& options, const affinityd::accounting::
         tell_stderr("affinityctl: " + escaped(*kept));
 }
 
-std::string three_digits(double value) {
-    return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
-}
-
-constexpr Field interval_parts[] = {{"mean", "", "number", "milliseconds"},
-                                    {"low", "", "number", "low end of the 95 % interval"},
-                                    {"high", "", "number", "high end of it"}};
-constexpr Field change_parts[] = {{"verdict", "", "text", "more, less, or no difference shown"},
-                                  {"estimate", "", "number", "relative: 0.75 is 75 % longer"},
-                                  {"low", "", "number", "low end of the interval"},
-                                  {"high", "", "number", "high end of it"}};
-
 } // namespace
 
-const Fields interval_fields = interval_parts, change_fields = change_parts;
+void tell_stderr(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 std::expected<void, CallError> check_experiment(const Globals& globals, const ExperimentOptions& options) {
     if (auto picture = check_picture(globals, options.svg); !picture) return picture;
@@ -136,6 +121,8 @@ run_experiment(const Bench& bench, const ExperimentCourse& course, const Experim
         {.doing = course.doing, .wants_priority = options.priority}, [&](experiments::Run& run) {
             tell_stderr(fmt::format("{} takes {}{}", course.doing, course.seconds < 1 ? "" : "about ",
                                     experiments::time_words(course.seconds)));
+            for (const auto& sentence : course.left_out)
+                tell_stderr("affinityctl: " + sentence);
             on.remarks = remarks_on(bench, course.cpus);
             for (const auto& remark : on.remarks)
                 tell_stderr("affinityctl: " + remark);
@@ -188,40 +175,27 @@ void add_conclusions(Document& document, const std::vector<std::string>& finding
     if (!meaning.empty()) document.line(meaning).gap = is_first;
 }
 
-json ms_json(const std::optional<measure::Interval>& seconds) {
-    return seconds
-               ? record(interval_fields, {seconds->estimate * 1e3, seconds->low * 1e3, seconds->high * 1e3})
-               : json();
+json interval_json(const std::optional<measure::Interval>& interval, double unit) {
+    return interval ? record(interval_fields,
+                             {interval->estimate / unit, interval->low / unit, interval->high / unit})
+                    : json();
 }
 
-json change_json(const measure::Comparison& longer) {
-    if (longer.verdict == measure::Verdict::not_enough) return {};
+json change_json(const measure::Comparison& change) {
+    if (change.verdict == measure::Verdict::not_enough) return {};
     return record(change_fields,
-                  {to_string(longer.verdict), longer.change.estimate, longer.change.low, longer.change.high});
+                  {to_string(change.verdict), change.change.estimate, change.change.low, change.change.high});
 }
 
-std::string ms_words(const json& ms) {
-    if (ms.is_null()) return "-";
-    return fmt::format("{} ({} to {})", three_digits(ms.at("mean")), three_digits(ms.at("low")),
-                       three_digits(ms.at("high")));
-}
+std::string name_cell(const json& row) { return cell(row.at("name")); }
 
-std::string change_words(const json& change) {
-    if (change.is_null()) return "-";
-    if (change.at("verdict") == to_string(measure::Verdict::none_shown)) return change.at("verdict");
-    const double low = change.at("low"), high = change.at("high");
-    const int digits = high - low < 0.05 ? 1 : 0;
-    return fmt::format("{} % ({} to {})", measure::signed_percent(change.at("estimate"), digits),
-                       measure::signed_percent(low, digits), measure::signed_percent(high, digits));
-}
-
-Document::Point ms_bar(std::string label, const std::optional<measure::Interval>& seconds) {
-    Document::Point bar{.failed = !seconds, .label = std::move(label)};
-    if (!seconds) return bar;
-    bar.y = seconds->estimate * 1e3;
-    bar.low = seconds->low * 1e3;
-    bar.high = seconds->high * 1e3;
-    return bar;
+Document::Point point_of(std::string label, const std::optional<measure::Interval>& interval, double unit) {
+    Document::Point point{.failed = !interval, .label = std::move(label)};
+    if (!interval) return point;
+    point.y = interval->estimate / unit;
+    point.low = interval->low / unit;
+    point.high = interval->high / unit;
+    return point;
 }
 
 } // namespace affinityctl

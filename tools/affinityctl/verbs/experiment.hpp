@@ -52,10 +52,14 @@ struct Bench {
 [[nodiscard]] std::expected<Bench, CallError> read_bench(const Globals& globals,
                                                          const ExperimentOptions& options);
 
+/// A line on standard error. The terminal may have gone meanwhile, at which fmt::print would throw.
+void tell_stderr(const std::string& line);
+
 struct ExperimentCourse {
-    std::string doing;      ///< "measuring latency"
-    double seconds = 0;     ///< about how long it will take
-    affinityd::CpuSet cpus; ///< where it runs
+    std::string doing;                   ///< "measuring latency"
+    double seconds = 0;                  ///< about how long it will take
+    affinityd::CpuSet cpus;              ///< where it runs
+    std::vector<std::string> left_out{}; ///< sentences: what this machine cannot do
 };
 
 /// A finished run, for readers of its figures.
@@ -104,19 +108,18 @@ void add_conclusions(Document& document, const std::vector<std::string>& finding
 /// With a capital and a full stop.
 [[nodiscard]] std::string as_sentence(std::string words);
 
-// Figures as all experiments show them. Each value of JSON is null where nothing is known, and its words are
-// "-" then.
+/// {"estimate", "low", "high"} in multiples of `unit`; null where there is none.
+[[nodiscard]] nlohmann::json interval_json(const std::optional<affinityd::measure::Interval>& interval,
+                                           double unit = 1);
+/// {"verdict", "estimate", "low", "high"}, relative; null where it was not compared.
+[[nodiscard]] nlohmann::json change_json(const affinityd::measure::Comparison& change);
+/// A bar, or a point, with its interval in multiples of `unit`.
+[[nodiscard]] Document::Point
+point_of(std::string label, const std::optional<affinityd::measure::Interval>& interval, double unit);
 
-extern const Fields interval_fields, change_fields;
-/// {"mean", "low", "high"} in milliseconds.
-[[nodiscard]] nlohmann::json ms_json(const std::optional<affinityd::measure::Interval>& seconds);
-/// {"verdict", "estimate", "low", "high"}, relative.
-[[nodiscard]] nlohmann::json change_json(const affinityd::measure::Comparison& longer);
-[[nodiscard]] std::string ms_words(const nlohmann::json& ms); ///< "3.53 (3.41 to 3.66)"
-[[nodiscard]] std::string
-change_words(const nlohmann::json& change); ///< "+75 % (71 to 79)", "no difference shown"
-/// A bar with its interval, in milliseconds.
-[[nodiscard]] Document::Point ms_bar(std::string label,
-                                     const std::optional<affinityd::measure::Interval>& seconds);
+inline constexpr double ms = 1e-3; ///< a unit of seconds
+
+/// A cell that is the row's "name", for people, instead of the word that JSON has.
+[[nodiscard]] std::string name_cell(const nlohmann::json& row);
 
 } // namespace affinityctl

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <memory>
 
@@ -29,47 +30,25 @@ struct MeasureCacheOptions {
     experiments::CacheHow how;
 };
 
+std::string quantum_cell(const json& row) {
+    return fmt::format("{:g} ms", row.at("quantum_ms").get<double>());
+}
+std::string size_cell(const json& row) { return experiments::bytes_words(row.at("at_bytes")); }
+std::string shown_cell(const json& row) { return cell(row.at("shown")) + " of " + cell(row.at("of")); }
+
 const Field cell_fields[] = {
     {"bytes", "", "count", "the working set"},
     {"quantum_ms", "", "number", "how often it was interrupted"},
     {"place", "", "text", "kept, displaced, emptied, group, other_llc or other_node"},
-    {"ms", "", "object?", "mean CPU time of the next quantum's work", interval_fields},
-    {"longer_than_kept", "", "object?", "null: kept itself, or too few rounds", change_fields}};
+    {"ms", "", "interval?", "mean CPU time of the next quantum's work"},
+    {"longer_than_kept", "", "change?", "null: kept itself, or too few rounds"}};
 const Field loss_fields[] = {
-    {"quantum_ms",
-     "QUANTUM",
-     "number",
-     "how often it was interrupted",
-     {},
-     [](const json& row) { return fmt::format("{:g} ms", row.at("quantum_ms").get<double>()); }},
-    {"place",
-     "WAS ON",
-     "text",
-     "where it was, or which caches were lost",
-     {},
-     [](const json& row) { return cell(row.at("name")); }},
-    {"mean", "ON AVERAGE", "object?", "over the working sets that fit the lost cache", change_fields,
-     [](const json& row) { return change_words(row.at("mean")); }},
-    {"most",
-     "MOST",
-     "number?",
-     "of the working set that loses most, relative",
-     {},
-     [](const json& row) { return measure::signed_percent(row.at("most"), 1) + " %"; }},
-    {"at_bytes",
-     "AT",
-     "count",
-     "that working set",
-     {},
-     [](const json& row) { return experiments::bytes_words(row.at("at_bytes")); }},
-    {"shown",
-     "SHOWN FOR",
-     "count",
-     "working sets that are shown to lose by themselves",
-     {},
-     [](const json& row) {
-         return fmt::format("{} of {}", row.at("shown").get<std::size_t>(), row.at("of").get<std::size_t>());
-     }},
+    {"quantum_ms", "QUANTUM", "number", "how often it was interrupted", {}, quantum_cell},
+    {"place", "WAS ON", "text", "where it was, or which caches were lost", {}, name_cell},
+    {"mean", "ON AVERAGE", "change?", "over the working sets that fit the lost cache"},
+    {"most", "MOST", "change?", "of the working set that loses most"},
+    {"at_bytes", "AT", "count", "that working set", {}, size_cell},
+    {"shown", "SHOWN FOR", "count", "working sets that are shown to lose by themselves", {}, shown_cell},
     {"of", "", "count", "working sets that fit"},
 };
 const Field cache_fields[] = {{"model", "", "text", "of the CPUs"},
@@ -90,55 +69,46 @@ const Field cache_fields[] = {{"model", "", "text", "of the CPUs"},
                               {"remarks", "", "text[]", "on how far the figures can be trusted"},
                               {"seconds", "", "number", "that it took"}};
 
-/// The columns of the table of one quantum: the size, then a column for each place.
-const Field place_fields[] = {{"size", "WORKING SET", "text", ""},
-                              {"kept", "MS, SAME CPU", "text", ""},
-                              {"displaced", "SAME CPU, L1/L2 LOST", "text", ""},
-                              {"emptied", "SAME CPU, ALL LOST", "text", ""},
-                              {"group", "SAME LLC", "text", ""},
-                              {"other_llc", "OTHER LLC", "text", ""},
-                              {"other_node", "OTHER NODE", "text", ""}};
+std::string heading_of(Place place) {
+    auto heading = (place == Place::kept ? "MS, " : "") + std::string(name_of(place));
+    std::ranges::transform(heading, heading.begin(), [](unsigned char c) { return std::toupper(c); });
+    return heading;
+}
 
 /// One quantum: a row for each working set, a column for each place; and its curves over the size of the
 /// working set, one for each place.
-void add_quantum(Document& document, const experiments::CacheResult& result, double quantum,
-                 const std::vector<std::string_view>& columns) {
-    Document::Table table{.fields = place_fields, .columns = columns, .folded = true};
-    Document::Chart chart{
-        .title = fmt::format("Interrupted every {:g} ms: how much longer, by working set", quantum),
-        .unit = "%",
-        .kind = Document::Chart::Kind::lines,
-        .series = {},
-        .x_text = [](double x) {
-            return experiments::bytes_words(static_cast<std::uint64_t>(std::exp2(x) + 0.5));
-        }};
+void add_quantum(Document& document, const experiments::CacheResult& result, double quantum) {
+    Document::Table table{.fields = {}, .headings = {"WORKING SET"}, .folded = true};
+    const auto title = fmt::format("Interrupted every {:g} ms: how much longer", quantum);
+    Document::Chart chart{.title = title + ", by working set",
+                          .unit = "%",
+                          .kind = Document::Chart::Kind::lines,
+                          .series = {},
+                          .x_text = [](double x) {
+                              return experiments::bytes_words(static_cast<std::uint64_t>(std::exp2(x) + 0.5));
+                          }};
+    std::uint64_t last = 0;
     for (const auto& one : result.cases) {
         if (one.quantum_ms != quantum) continue;
-        const auto size = experiments::bytes_words(one.footprint);
-        if (table.rows.empty() || table.rows.back()["size"] != size) table.rows.push_back({{"size", size}});
-        const auto key = std::string(key_of(one.place)), name = std::string(name_of(one.place));
-        table.rows.back()[key] =
-            one.place == Place::kept ? ms_words(ms_json(one.mean)) : change_words(change_json(one.longer));
+        if (one.footprint != last) table.rows.push_back({experiments::bytes_words(one.footprint)});
+        last = one.footprint;
+        const auto name = std::string(name_of(one.place));
+        if (table.rows.size() == 1) table.headings.push_back(heading_of(one.place));
+        table.rows.back().push_back(one.place == Place::kept ? interval_json(one.mean, ms)
+                                                             : change_json(one.longer));
         if (one.longer.verdict == measure::Verdict::not_enough) continue;
         auto series = std::ranges::find(chart.series, name, &Document::Series::name);
         if (series == chart.series.end()) series = chart.series.insert(chart.series.end(), {name, {}});
-        const auto& change = one.longer.change;
-        series->points.push_back({.x = std::log2(static_cast<double>(one.footprint)),
-                                  .y = change.estimate * 100,
-                                  .low = change.low * 100,
-                                  .high = change.high * 100});
+        series->points.push_back(point_of(name, one.longer.change, 0.01));
+        series->points.back().x = std::log2(static_cast<double>(one.footprint));
     }
-    document
-        .add(Document::Line{{{fmt::format("Interrupted every {:g} ms: how much longer the next quantum takes",
-                                          quantum)}}},
-             Document::Where::text)
-        .gap = true;
+    document.add(Document::Line{{{title + " the next quantum takes"}}}, Document::Where::text).gap = true;
     document.add(std::move(table), Document::Where::text);
     if (!chart.series.empty()) document.add(std::move(chart), Document::Where::picture).gap = true;
 }
 
 Document cache_document(const experiments::CacheResult& result, const experiments::CacheSeats& seats,
-                        const MeasuredOn& on, const std::vector<std::string_view>& columns) {
+                        const MeasuredOn& on) {
     using experiments::bytes_words;
     auto document =
         experiment_document(titled("The cost of a lost cache", on.model),
@@ -149,16 +119,15 @@ Document cache_document(const experiments::CacheResult& result, const experiment
                                         bytes_words(seats.sizes.last), bytes_words(result.how.polluter_bytes),
                                         seats.home, counted(result.how.rounds, "round"), on.seconds));
     for (const double quantum : result.how.quanta_ms)
-        add_quantum(document, result, quantum, columns);
+        add_quantum(document, result, quantum);
     json cells = json::array(), losses = json::array(), places = json::object();
     for (const auto& one : result.cases)
         cells.push_back(record(cell_fields, {one.footprint, one.quantum_ms, key_of(one.place),
-                                             ms_json(one.mean), change_json(one.longer)}));
+                                             interval_json(one.mean, ms), change_json(one.longer)}));
     Document::Table table{.fields = loss_fields, .folded = true, .keys = 2};
     for (const auto& loss : result.losses) {
-        losses.push_back(
-            record(loss_fields, {loss.quantum_ms, key_of(loss.place), change_json(loss.mean),
-                                 loss.of > 0 ? json(loss.most) : json(), loss.at, loss.costly, loss.of}));
+        losses.push_back(record(loss_fields, {loss.quantum_ms, key_of(loss.place), change_json(loss.mean),
+                                              change_json(loss.most), loss.at, loss.costly, loss.of}));
         if (loss.of == 0) continue;
         table.rows.push_back(losses.back());
         table.rows.back()["name"] = name_of(loss.place);
@@ -243,25 +212,20 @@ Outcome measure_cache(const Globals& globals, const MeasureCacheOptions& options
     if (!bench) return std::unexpected(bench.error());
     const auto seats = seats_for(options, *bench);
     if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench->chosen));
-    for (const auto& sentence : seats->refused)
-        fmt::print(stderr, "affinityctl: {}\n", sentence);
     const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
     auto how = how_to_measure(options, *seats);
     how.polluter_bytes = polluter.bytes;
     const auto no_room = take_out_too_large(how.footprints, polluter);
     if (how.footprints.empty()) return failed(exit_failure, no_room + ": name smaller ones with --sizes");
     affinityd::CpuSet used;
-    std::vector<std::string_view> columns{place_fields[0].heading};
     for (const auto place : experiments::places)
-        if (const auto cpu = seats->of(place)) {
-            used.insert(*cpu);
-            columns.emplace_back(place_fields[1 + static_cast<std::size_t>(place)].heading);
-        }
+        if (const auto cpu = seats->of(place)) used.insert(*cpu);
     auto measured = run_experiment_for<experiments::CacheResult>(
         *bench,
         {.doing = "measuring what it costs to lose the cache",
          .seconds = experiments::estimated_seconds(*seats, how),
-         .cpus = used},
+         .cpus = used,
+         .left_out = seats->refused},
         options.common, [&](experiments::Run& run) { return experiments::measure_cache(*seats, how, run); });
     if (!measured) return std::unexpected(measured.error());
     auto& [result, on] = *measured;
@@ -269,7 +233,7 @@ Outcome measure_cache(const Globals& globals, const MeasureCacheOptions& options
     add_remarks_on_caches(options, *seats, on.remarks);
     for (const auto& remark : {remark_of(polluter), no_room})
         if (!remark.empty()) on.remarks.push_back(remark);
-    return finish_experiment(options.common, cache_document(result, *seats, on, columns),
+    return finish_experiment(options.common, cache_document(result, *seats, on),
                              {.kind = "cache",
                               .summary = result.summary,
                               .subject = "CPUs " + on.cpus,

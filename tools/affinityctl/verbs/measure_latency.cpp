@@ -58,68 +58,15 @@ struct LatencySource {
 constexpr std::size_t few_pairs = 12, most_groups_told = 12;
 constexpr double least_range = 2, least_shade = 0.02; ///< a ratio; of the farthest
 
-std::string ns_words(const json& ns) {
-    if (ns.is_null()) return "-";
-    const double value = ns;
-    return fmt::format("{:.{}f}", value, value < 100 ? 1 : 0);
-}
+std::string ns_words(double ns) { return fmt::format("{:.{}f}", ns, ns < 100 ? 1 : 0); }
 
-const Field pair_fields[] = {
-    {"", "CPUS", "text", "", {}, [](const json& row) { return cell(row.at("cpus")); }},
-    {"", "NS", "text", "", {}, [](const json& row) { return ns_words(row.at("ns")); }},
-    {"",
-     "95 % INTERVAL",
-     "text",
-     "",
-     {},
-     [](const json& row) {
-         return row.at("low").is_null() ? "too few samples"
-                                        : ns_words(row.at("low")) + " to " + ns_words(row.at("high"));
-     }},
-    {"", "MEDIAN", "text", "", {}, [](const json& row) { return ns_words(row.at("median")); }},
-};
-const Field distance_fields[] = {
-    {"name", "DISTANCE", "text", "as same LLC, or across sockets"},
-    {"pairs", "PAIRS", "count", "that were measured"},
-    {"median",
-     "MEDIAN NS",
-     "number",
-     "ns for one way",
-     {},
-     [](const json& row) { return ns_words(row.at("median")); }},
-    {"least",
-     "LEAST",
-     "number",
-     "of all pairs",
-     {},
-     [](const json& row) { return ns_words(row.at("least")); }},
-    {"most", "MOST", "number", "of all pairs", {}, [](const json& row) { return ns_words(row.at("most")); }},
-};
-const Field level_fields[] = {
-    {"", "LEVEL", "text", "", {}, [](const json& row) { return cell(row.at("number")); }},
-    {"ns", "NS", "number", "within a group", {}, [](const json& row) { return ns_words(row.at("ns")); }},
-    {"",
-     "GROUPS",
-     "text",
-     "",
-     {},
-     [](const json& row) { return affinityd::grouped(row.at("groups").size()); }},
-    {"", "THE TOPOLOGY SAYS", "text", "", {}, [](const json& row) { return cell(row.at("name")); }},
-    {"groups",
-     "CPUS",
-     "cpus[]",
-     "of each group",
-     {},
-     [](const json& row) {
-         std::string text;
-         const auto& groups = row.at("groups");
-         for (std::size_t i = 0; i < std::min(groups.size(), most_groups_told); ++i)
-             text += (text.empty() ? "" : "  ") + groups[i].get<std::string>();
-         return groups.size() > most_groups_told
-                    ? text + fmt::format(" and {} more", groups.size() - most_groups_told)
-                    : text;
-     }},
-};
+const Field distance_fields[] = {{"name", "", "text", "as same LLC, or across sockets"},
+                                 {"pairs", "", "count", "that were measured"},
+                                 {"median", "", "number", "ns for one way"},
+                                 {"least", "", "number", "of all pairs"},
+                                 {"most", "", "number", "of all pairs"}};
+const Field level_fields[] = {{"ns", "", "number", "within a group"},
+                              {"groups", "", "cpus[]", "of each group"}};
 const Field pairs_count_fields[] = {{"measured", "", "count", "pairs"}, {"possible", "", "count", "pairs"}};
 /// The first four are those of topology::to_json.
 const Field latency_fields[] = {
@@ -313,19 +260,23 @@ void add_levels(Document& document, const LatencySource& source, const experimen
     if (reading.levels.empty()) {
         document.paragraph(
             !reading.is_uniform ? "No groups: some CPUs are much nearer to each other than others, but they "
-                                  "form no groups with a clear "
-                                  "step from one to the next."
+                                  "form no groups with a clear step from one to the next."
             : reading.not_measured > 0
                 ? "No groups were found: where it was measured, CPUs are about as near to each other."
                 : "No groups: all CPUs are about as near to each other.");
         return;
     }
-    Document::Table table{.fields = level_fields, .rows = document.value["levels"]};
+    Document::Table table{.fields = {}, .headings = {"LEVEL", "NS", "GROUPS", "THE TOPOLOGY SAYS", "CPUS"}};
     for (std::size_t i = 0; i < reading.levels.size(); ++i) {
-        table.rows[i]["number"] = i + 1;
-        table.rows[i]["name"] = reading.level_names[i].empty() && source.topology != nullptr
-                                    ? "nothing of them"
-                                    : reading.level_names[i];
+        const auto& groups = reading.levels[i].groups;
+        std::string lists;
+        for (std::size_t group = 0; group < std::min(groups.size(), most_groups_told); ++group)
+            lists += (group == 0 ? "" : "  ") + groups[group].to_list();
+        if (groups.size() > most_groups_told)
+            lists += fmt::format(" and {} more", groups.size() - most_groups_told);
+        const auto& name = reading.level_names[i];
+        table.rows.push_back({i + 1, ns_words(reading.levels[i].ns), grouped(groups.size()),
+                              name.empty() && source.topology != nullptr ? "nothing of them" : name, lists});
     }
     document.add(std::move(table)).gap = true;
 }
@@ -337,18 +288,20 @@ Document latency_document(const LatencySource& source, const experiments::Latenc
         method_of(source));
     document.value = latency_value(source, reading);
     if (source.matrix != nullptr && source.matrix->pairs.size() <= few_pairs) {
-        Document::Table table{.fields = pair_fields};
+        Document::Table table{.fields = {}, .headings = {"CPUS", "NS", "95 % INTERVAL", "MEDIAN"}};
         for (const auto& one : source.matrix->pairs)
-            table.rows.push_back({{"cpus", fmt::format("{} and {}", one.pair.a, one.pair.b)},
-                                  {"ns", one.ns},
-                                  {"low", or_null(one.low)},
-                                  {"high", or_null(one.high)},
-                                  {"median", one.median}});
+            table.rows.push_back(
+                {fmt::format("{} and {}", one.pair.a, one.pair.b), ns_words(one.ns),
+                 one.low ? ns_words(*one.low) + " to " + ns_words(*one.high) : "too few samples",
+                 ns_words(one.median)});
         document.add(std::move(table)).gap = true;
     }
     if (source.latencies.measured() > 1) { // one pair has no scale
-        document.add(Document::Table{.fields = distance_fields, .rows = document.value["distances"]}).gap =
-            true;
+        Document::Table table{.fields = {}, .headings = {"DISTANCE", "PAIRS", "MEDIAN NS", "LEAST", "MOST"}};
+        for (const auto& one : reading.distances)
+            table.rows.push_back(
+                {one.name, one.pairs, ns_words(one.median), ns_words(one.least), ns_words(one.most)});
+        document.add(std::move(table)).gap = true;
         add_levels(document, source, reading);
         document.add(map_of(source.latencies, reading.levels)).gap = true;
     }

@@ -6,24 +6,20 @@
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "experiments/frame.hpp"
 #include "host/scheduler.hpp"
-#include "host/signals.hpp"
+#include "measure/report_json.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <csignal>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 namespace affinityctl {
 
@@ -31,32 +27,30 @@ namespace {
 
 using namespace affinityd;
 using namespace affinityd::ttcp;
-using measure::Comparison;
-using measure::Interval;
 using nlohmann::json;
 
 const std::string one_byte = "1"; ///< each way
-constexpr const char* wipe = "\r\033[K";
 
 /// One size of a curve, with its models in the order of the report.
 struct PointView {
-    LoadPoint point;
+    const PointResult& result;
     std::vector<ModelSummary> models;
+    [[nodiscard]] const LoadPoint& point() const { return result.point; }
 };
 /// The curve of one kind of work: all sizes of it, in the order of the report.
 struct WorkView {
     Work work;
     std::vector<PointView> points;
+    [[nodiscard]] bool is_curve() const { return points.size() > 1; }
+    /// Each model has it at each point where it was measured.
+    [[nodiscard]] bool has(Figure figure) const {
+        return std::ranges::all_of(points, [figure](const PointView& point) {
+            return std::ranges::all_of(point.models, [figure](const ModelSummary& model) {
+                return model.rounds == 0 || model[figure].mean.has_value();
+            });
+        });
+    }
 };
-/// It has several sizes.
-bool is_curve(const WorkView& view) { return view.points.size() > 1; }
-
-/// "1.23 (1.20 to 1.26)" in multiples of `unit`; "-" where there is none.
-std::string interval_text(const std::optional<measure::Interval>& interval, double unit, int digits) {
-    if (!interval) return "-";
-    return fmt::format("{:.{}f} ({:.{}f} to {:.{}f})", interval->estimate / unit, digits,
-                       interval->low / unit, digits, interval->high / unit, digits);
-}
 
 /// Above this part of all CPU time, what others did is worth a sentence.
 constexpr double quiet_part = 0.1;
@@ -65,30 +59,12 @@ std::string words_of(Work work) {
     return work == Work::answer ? "answer requests" : std::string(to_string(work));
 }
 
-bool has_counters(const std::vector<WorkView>& views) {
-    return std::ranges::any_of(views, [](const WorkView& view) {
-        return std::ranges::any_of(view.points, [](const PointView& point) {
-            return std::ranges::any_of(point.models, [](const ModelSummary& model) {
-                return model.per_bit.cache_misses.mean.has_value();
-            });
-        });
-    });
-}
-
-bool has_cycles(const WorkView& view) {
-    return std::ranges::all_of(view.points, [](const PointView& point) {
-        return std::ranges::all_of(point.models, [](const ModelSummary& model) {
-            return model.rounds == 0 || model.cost.cycles_per_bit.total.has_value();
-        });
-    });
-}
-
 std::vector<WorkView> work_views(const ModelsReport& report) {
     std::vector<WorkView> views;
     for (const auto& each : report.points) {
         auto at = std::ranges::find(views, each.point.work, &WorkView::work);
         if (at == views.end()) at = views.insert(views.end(), WorkView{each.point.work, {}});
-        at->points.push_back({each.point, summarize(each.models)});
+        at->points.push_back({each, summarize(each.models)});
     }
     return views;
 }
@@ -108,8 +84,8 @@ std::vector<std::string> labels_of(const ModelsReport& report) {
 std::string title_of(const WorkView& view) {
     std::string what(to_string(view.work));
     what.front() = static_cast<char>(what.front() - 'a' + 'A');
-    if (is_curve(view)) return what + ", by size";
-    const auto size = size_text(view.points.front().point);
+    if (view.is_curve()) return what + ", by size";
+    const auto size = size_text(view.points.front().point());
     return view.work == Work::answer ? fmt::format("{}, {} requests", what, size)
                                      : fmt::format("{}, {} at a time", what, size);
 }
@@ -130,27 +106,43 @@ std::string headline_of(const ModelsReport& report, const std::vector<WorkView>&
                        report.round_seconds, report.cpus.to_list());
 }
 
-std::string summary_of(const ModelsReport& report, const std::vector<WorkView>& views) {
-    const auto labels = labels_of(report);
+/// In multiples of `unit`; the mean alone where there are too few rounds for an interval.
+std::string value_words(const Measured& figure, double unit) {
+    if (figure.interval) return cell(interval_json(figure.interval, unit));
+    return figure.mean ? figure_words(*figure.mean / unit) : "-";
+}
+
+/// Against the first model, which is not compared with itself.
+std::string model_change(const measure::Comparison& change, bool is_first) {
+    if (is_first) return "-";
+    std::string text(to_string(change.verdict));
+    const int digits = change.change.high - change.change.low < 0.05 ? 1 : 0;
+    if (change.verdict == measure::Verdict::none_shown)
+        return text + fmt::format(" ({} to {} %)", measure::signed_percent(change.change.low, digits),
+                                  measure::signed_percent(change.change.high, digits));
+    return change.verdict == measure::Verdict::not_enough ? text : cell(change_json(change));
+}
+
+std::string summary_of(const std::vector<WorkView>& views, const std::vector<std::string>& labels) {
     std::string text;
     for (const auto& view : views) {
         const auto& last = view.points.back();
+        const bool answers = view.work == Work::answer;
         text +=
-            fmt::format("{}{}, {}:", text.empty() ? "" : "; ", to_string(view.work), size_text(last.point));
+            fmt::format("{}{}, {}:", text.empty() ? "" : "; ", to_string(view.work), size_text(last.point()));
         for (std::size_t i = 0; i < last.models.size(); ++i) {
-            const auto& model = last.models[i];
-            const auto rate = model.exchanges
-                                  ? interval_text(model.exchanges->per_second, 1, 0) + " requests/s"
-                                  : interval_text(model.bits_per_second, 1e9, 2) + " Gbit/s";
-            text += fmt::format("{} {} {}", i == 0 ? "" : ",", labels[i], rate);
-            if (i > 0) text += ": " + describe(model.gain);
+            const auto& rate =
+                last.models[i][answers ? Figure::exchanges_per_second : Figure::bits_per_second];
+            text += fmt::format("{} {} {} {}", i == 0 ? "" : ",", labels[i],
+                                value_words(rate, answers ? 1 : 1e9), answers ? "requests/s" : "Gbit/s");
+            if (i > 0) text += ": " + model_change(last.models[i][Figure::bits_per_second].change, false);
         }
     }
     return text;
 }
 
-std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& views) {
-    const auto labels = labels_of(report);
+std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& views,
+                     const std::vector<std::string>& labels) {
     auto text = fmt::format(
         "Harmonic means of rates, means of costs and counts, with 95 % intervals (Student's t). Changes are "
         "against "
@@ -158,7 +150,8 @@ std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& vi
         "devices; "
         "they, IPIs and NET_RX softirqs are of the whole machine, the rest is of the processes under test.",
         labels.empty() ? "the first" : labels.front(), report.cycles_source, report.parts_note);
-    if (!has_counters(views)) text += " Cache misses: no hardware counters here.";
+    if (std::ranges::none_of(views, [](const WorkView& view) { return view.has(Figure::cache_misses); }))
+        text += " Cache misses: no hardware counters here.";
     if (report.busy_before.value_or(0) > quiet_part)
         text += fmt::format(" Other programs used {:.0f} % of the CPU time before it began: what seems a "
                             "difference may be theirs, and small ones are hidden.",
@@ -171,159 +164,164 @@ std::string ending_of(const ModelsReport& report) {
                        has_rounds(report) ? "" : ", before the first round was measured; nothing is kept");
 }
 
-// The rows of all tables: models at a size. --json prints affinity-ttcp's report, so these are columns alone.
+/// A column of figures, in multiples of `unit`.
+struct FigureColumn {
+    const char* heading;
+    Figure figure;
+    double unit = 1;
+    enum Shows { interval, mean, change } shows = interval; ///< change: against the first model
+};
 
-constexpr Field column(const char* key, const char* heading) { return {key, heading, "text", ""}; }
-
-const Field model_stream_fields[] = {column("size", "SIZE"),        column("model", "MODEL"),
-                                     column("rate", "GBIT/S"),      column("gain", "GAIN"),
-                                     column("cost", "CPU MS/GBIT"), column("change", "COST"),
-                                     column("busy", "BUSY CPUS")};
-const Field model_cycle_fields[] = {
-    column("size", "SIZE"),     column("model", "MODEL"), column("rate", "GBIT/S"),   column("gain", "GAIN"),
-    column("cost", "GHZ/GBPS"), column("change", "COST"), column("busy", "BUSY CPUS")};
-const Field model_answer_fields[] = {column("size", "SIZE"),           column("model", "MODEL"),
-                                     column("rate", "REQUESTS/S"),     column("gain", "GAIN"),
-                                     column("p50", "P50 US"),          column("p50_change", "CHANGE"),
-                                     column("p99", "P99 US"),          column("p99_change", "CHANGE"),
-                                     column("cost", "CPU US/REQUEST"), column("change", "COST")};
-/// The last two only where misses are counted.
-const Field model_part_fields[] = {
-    column("size", "SIZE"),           column("model", "MODEL"),           column("processes", "PROCESSES"),
-    column("softirq", "SOFTIRQ"),     column("interrupts", "INTERRUPTS"), column("misses", "MISSES/BIT"),
-    column("misses_change", "CHANGE")};
-const Field model_rate_fields[] = {column("size", "SIZE"),
-                                   column("model", "MODEL"),
-                                   column("switches", "SWITCHES/S"),
-                                   column("migrations", "MIGRATIONS/S"),
-                                   column("retransmits", "RETRANSMITS/S"),
-                                   column("interrupts", "INTERRUPTS/S"),
-                                   column("ipis", "IPIS/S"),
-                                   column("net_rx", "NET_RX/S")};
-const Field model_cpu_fields[] = {
-    column("model", "MODEL"),          column("cpu", "CPU"),   column("user", "USER S"),
-    column("system", "SYSTEM S"),      column("irq", "IRQ S"), column("softirq", "SOFTIRQ S"),
-    column("interrupts", "INTERRUPTS")};
-const Field model_line_fields[] = {column("model", "MODEL"),
-                                   column("irq", "IRQ"),
-                                   column("queue", "QUEUE"),
-                                   {"counts", "INTERRUPTS ON EACH CPU", "prose", ""}};
-
-std::string change_text(const Comparison& change, bool is_first) { return is_first ? "-" : describe(change); }
-
-std::string rate_cell(const Rate& rate) {
-    if (rate.interval) return interval_text(rate.interval, 1, 0);
-    return rate.mean ? fmt::format("{:.0f}", *rate.mean) : "-";
-}
-
-/// `cells(model, is_first)` gives the values behind the size and the model.
-template <class Cells>
-Document::Table table_of(const WorkView& view, const std::vector<std::string>& labels, Fields fields,
-                         Cells cells) {
-    const bool has_sizes = is_curve(view);
-    Document::Table table{
-        .fields = fields.subspan(has_sizes ? 0 : 1), .folded = true, .keys = has_sizes ? 2U : 1U};
+Document::Table table_of(const WorkView& view, const std::vector<std::string>& labels,
+                         const std::vector<FigureColumn>& columns) {
+    Document::Table table{.fields = {}, .folded = true, .keys = view.is_curve() ? 2U : 1U};
+    if (view.is_curve()) table.headings.emplace_back("SIZE");
+    table.headings.emplace_back("MODEL");
+    for (const auto& column : columns)
+        table.headings.emplace_back(column.heading);
     for (const auto& point : view.points)
         for (std::size_t i = 0; i < point.models.size(); ++i) {
-            json row{{"size", size_text(point.point)}, {"model", labels[i]}};
-            row.update(cells(point.models[i], i == 0));
+            std::vector<std::string> row;
+            if (view.is_curve()) row.push_back(size_text(point.point()));
+            row.push_back(labels[i]);
+            for (const auto& column : columns) {
+                const auto& figure = point.models[i][column.figure];
+                row.push_back(
+                    column.shows == FigureColumn::change ? model_change(figure.change, i == 0)
+                    : column.shows == FigureColumn::mean
+                        ? cell(figure.mean ? json(figure_words(*figure.mean / column.unit)) : json())
+                        : value_words(figure, column.unit));
+            }
             table.rows.push_back(std::move(row));
         }
     return table;
 }
 
-/// The work that was done, against the first model, and its cost.
-Document::Table gain_table(const WorkView& view, const std::vector<std::string>& labels) {
-    if (view.work == Work::answer)
-        return table_of(view, labels, model_answer_fields,
-                        [](const ModelSummary& model, bool is_first) -> json {
-                            const auto& exchanges = model.exchanges;
-                            if (!exchanges) return json::object();
-                            return {{"rate", interval_text(exchanges->per_second, 1, 0)},
-                                    {"gain", change_text(model.gain, is_first)},
-                                    {"p50", interval_text(exchanges->p50, 1e-6, 1)},
-                                    {"p50_change", change_text(exchanges->p50_change, is_first)},
-                                    {"p99", interval_text(exchanges->p99, 1e-6, 1)},
-                                    {"p99_change", change_text(exchanges->p99_change, is_first)},
-                                    {"cost", interval_text(model.cost.cpu_seconds.total, 1e-6, 2)},
-                                    {"change", change_text(model.cost.change, is_first)}};
-                        });
-    const bool cycles = has_cycles(view);
-    return table_of(view, labels, cycles ? Fields(model_cycle_fields) : Fields(model_stream_fields),
-                    [&](const ModelSummary& model, bool is_first) -> json {
-                        return {{"rate", interval_text(model.bits_per_second, 1e9, 2)},
-                                {"gain", change_text(model.gain, is_first)},
-                                {"cost", cycles ? interval_text(model.cost.cycles_per_bit.total, 1, 2)
-                                                : interval_text(model.cost.cpu_seconds.total, 1e-3, 1)},
-                                {"change", change_text(model.cost.change, is_first)},
-                                {"busy", model.busy_cpus ? fmt::format("{:.2f}", *model.busy_cpus) : "-"}};
-                    });
+/// Bars where the work has one size, else a line for each model over the sizes. One size is shown as text,
+/// too, if it is the `main` chart.
+void add_chart(Document& document, const WorkView& view, const std::vector<std::string>& labels,
+               const FigureColumn& shown, const char* title, bool is_main) {
+    const bool is_curve = view.is_curve();
+    Document::Chart chart{.title = title,
+                          .unit = shown.heading,
+                          .kind = is_curve ? Document::Chart::Kind::lines : Document::Chart::Kind::bars,
+                          .series = {}};
+    chart.x_text = [](double x) { return size_text(static_cast<std::size_t>(std::exp2(x) + 0.5)); };
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        if (is_curve || i == 0) chart.series.push_back({is_curve ? labels[i] : "", {}});
+        for (const auto& point : view.points) {
+            auto drawn = point_of(labels[i], point.models[i][shown.figure].interval, shown.unit);
+            drawn.x = std::log2(static_cast<double>(point.point().bytes));
+            chart.series.back().points.push_back(std::move(drawn));
+        }
+    }
+    document.add(std::move(chart), is_main && !is_curve ? Document::Where::both : Document::Where::picture)
+        .gap = true;
 }
 
-/// The cost in its parts.
-Document::Table parts_table(const WorkView& view, const std::vector<std::string>& labels) {
-    const bool answers = view.work == Work::answer, cycles = !answers && has_cycles(view);
-    const auto fields =
-        Fields(model_part_fields)
-            .first(has_counters({view}) ? std::size(model_part_fields) : std::size(model_part_fields) - 2);
-    return table_of(view, labels, fields, [&](const ModelSummary& model, bool is_first) -> json {
-        const auto& cost = cycles ? model.cost.cycles_per_bit : model.cost.cpu_seconds;
-        const auto text = [&](const std::optional<Interval>& part) {
-            return cycles    ? interval_text(part, 1, 2)
-                   : answers ? interval_text(part, 1e-6, 2)
-                             : interval_text(part, 1e-3, 1);
-        };
-        return {{"processes", text(cost.processes)},
-                {"softirq", text(cost.softirq)},
-                {"interrupts", text(cost.interrupts)},
-                {"misses", interval_text(model.per_bit.cache_misses.interval, 1, 5)},
-                {"misses_change", change_text(model.per_bit.misses_change, is_first)}};
-    });
+void add_work(Document& document, const WorkView& view, const std::vector<std::string>& labels) {
+    const bool answers = view.work == Work::answer, cycles = !answers && view.has(Figure::cycles);
+    const double cost_unit = cycles ? 1 : answers ? 1e-6 : 1e-3;
+    const auto cost = cycles ? Figure::cycles : Figure::cpu;
+    const auto part = [cost](int number) { return static_cast<Figure>(static_cast<int>(cost) + number); };
+    const Figure change_of_cost = view.has(Figure::cycles) ? Figure::cycles : Figure::cpu;
+    document.heading(title_of(view)).gap = true;
+    if (answers) {
+        document.add(table_of(view, labels,
+                              {{"REQUESTS/S", Figure::exchanges_per_second},
+                               {"GAIN", Figure::bits_per_second, 1, FigureColumn::change},
+                               {"P50 US", Figure::p50, 1e-6},
+                               {"CHANGE", Figure::p50, 1, FigureColumn::change},
+                               {"P99 US", Figure::p99, 1e-6},
+                               {"CHANGE", Figure::p99, 1, FigureColumn::change},
+                               {"CPU US/REQUEST", cost, cost_unit},
+                               {"COST", change_of_cost, 1, FigureColumn::change}}));
+        add_chart(document, view, labels, {"us", Figure::p50, 1e-6}, "Median latency", true);
+        add_chart(document, view, labels, {"us", Figure::p99, 1e-6}, "Latency of 99 of 100 requests", true);
+    } else {
+        document.add(table_of(view, labels,
+                              {{"GBIT/S", Figure::bits_per_second, 1e9},
+                               {"GAIN", Figure::bits_per_second, 1, FigureColumn::change},
+                               {cycles ? "GHZ/GBPS" : "CPU MS/GBIT", cost, cost_unit},
+                               {"COST", change_of_cost, 1, FigureColumn::change},
+                               {"BUSY CPUS", Figure::busy_cpus, 1, FigureColumn::mean}}));
+        add_chart(document, view, labels, {"Gbit/s", Figure::bits_per_second, 1e9}, "Throughput", true);
+    }
+    add_chart(document, view, labels,
+              {cycles    ? "GHz/Gbps"
+               : answers ? "us"
+                         : "ms",
+               cost, cost_unit},
+              cycles    ? "Cost"
+              : answers ? "CPU time of a request"
+                        : "CPU time of a gigabit",
+              false);
+    document
+        .line(std::string(cycles    ? "GHz/Gbps"
+                          : answers ? "CPU time of a request, us,"
+                                    : "CPU time of a gigabit, ms,") +
+              " in its parts:")
+        .gap = true;
+    std::vector<FigureColumn> parts{{"PROCESSES", part(1), cost_unit},
+                                    {"SOFTIRQ", part(2), cost_unit},
+                                    {"INTERRUPTS", part(3), cost_unit}};
+    if (view.has(Figure::cache_misses)) {
+        parts.push_back({"MISSES/BIT", Figure::cache_misses});
+        parts.push_back({"CHANGE", Figure::cache_misses, 1, FigureColumn::change});
+    }
+    document.add(table_of(view, labels, parts));
+    document.add(Document::Line{{{"Meanwhile:"}}}, Document::Where::text).gap = true;
+    document.add(table_of(view, labels,
+                          {{"SWITCHES/S", Figure::switches},
+                           {"MIGRATIONS/S", Figure::migrations},
+                           {"RETRANSMITS/S", Figure::retransmits},
+                           {"INTERRUPTS/S", Figure::interrupts},
+                           {"IPIS/S", Figure::ipis},
+                           {"NET_RX/S", Figure::net_rx}}),
+                 Document::Where::text);
 }
 
-Document::Table rate_table(const WorkView& view, const std::vector<std::string>& labels) {
-    return table_of(view, labels, model_rate_fields, [](const ModelSummary& model, bool) -> json {
-        const auto& rates = model.per_second;
-        return {{"switches", rate_cell(rates.switches)},
-                {"migrations", rate_cell(rates.migrations)},
-                {"retransmits", rate_cell(rates.retransmits)},
-                {"interrupts", rate_cell(rates.interrupts)},
-                {"ipis", rate_cell(rates.ipis)},
-                {"net_rx", rate_cell(rates.net_rx)}};
-    });
-}
-
-const Field estimate_fields[] = {{"estimate", "", "number", "mean or change"},
-                                 {"low", "", "number", "low end of the 95 % interval"},
-                                 {"high", "", "number", "high end of it"}};
-const Field compared_fields[] = {
-    {"verdict", "", "text", "more, less, no difference shown, or too few rounds"},
-    {"change", "", "object*", "relative to the first model", estimate_fields}};
-const Field part_fields[] = {{"total", "", "object?", "of all parts", estimate_fields},
-                             {"processes", "", "object?", "outside of interrupts", estimate_fields},
-                             {"softirq", "", "object?", "soft interrupts", estimate_fields},
-                             {"interrupts", "", "object?", "hard interrupts", estimate_fields}};
-const Field per_second_fields[] = {{"context_switches", "", "object?", "per second", estimate_fields},
-                                   {"migrations", "", "object?", "per second", estimate_fields},
-                                   {"retransmits", "", "object?", "per second", estimate_fields},
-                                   {"interrupts", "", "object?", "per second", estimate_fields},
-                                   {"ipis", "", "object?", "per second", estimate_fields},
-                                   {"net_rx_softirqs", "", "object?", "per second", estimate_fields},
-                                   {"net_tx_softirqs", "", "object?", "per second", estimate_fields}};
-const Field cache_miss_fields[] = {{"per_bit", "", "object?", "misses", estimate_fields},
-                                   {"change", "", "object", "of it", compared_fields}};
-const Field exchange_fields[] = {{"per_second", "", "object?", "requests", estimate_fields},
-                                 {"p50_seconds", "", "object?", "median latency", estimate_fields},
-                                 {"p50_change", "", "object", "of it", compared_fields},
-                                 {"p99_seconds", "", "object?", "latency of 99 of 100", estimate_fields},
-                                 {"p99_change", "", "object", "of it", compared_fields}};
+const Field part_fields[] = {{"total", "", "interval?", "of all parts"},
+                             {"processes", "", "interval?", "outside of interrupts"},
+                             {"softirq", "", "interval?", "soft interrupts"},
+                             {"interrupts", "", "interval?", "hard interrupts"}};
+const Field per_second_fields[] = {{"context_switches", "", "interval?", "of the processes under test"},
+                                   {"migrations", "", "interval?", "of them"},
+                                   {"retransmits", "", "interval?", "of them"},
+                                   {"interrupts", "", "interval?", "of the machine's devices"},
+                                   {"ipis", "", "interval?", "between its CPUs"},
+                                   {"net_rx_softirqs", "", "interval?", "of the machine"},
+                                   {"net_tx_softirqs", "", "interval?", "of the machine"}};
+const Field cache_miss_fields[] = {{"per_bit", "", "interval?", "misses"},
+                                   {"change", "", "change?", "against the first model"}};
+const Field exchange_fields[] = {{"per_second", "", "interval?", "requests"},
+                                 {"p50_seconds", "", "interval?", "median latency"},
+                                 {"p50_change", "", "change?", "against the first model"},
+                                 {"p99_seconds", "", "interval?", "latency of 99 of 100"},
+                                 {"p99_change", "", "change?", "against the first model"}};
+const Field sample_fields[] = {{"bits_per_second", "", "number", "throughput"},
+                               {"bytes", "", "count", "that arrived"},
+                               {"seconds", "", "number", "length of the round"},
+                               {"cpu_seconds", "", "number", "of the system under test"},
+                               {"processes_cpu_seconds", "", "number", "part of it"},
+                               {"softirq_cpu_seconds", "", "number", "part of it"},
+                               {"interrupts_cpu_seconds", "", "number?", "part of it"},
+                               {"ghz_per_gbps", "", "number?", "cycles of a bit"},
+                               {"context_switches", "", "count", "of the processes under test"},
+                               {"migrations", "", "count?", "of them"},
+                               {"retransmits", "", "count?", "of them"},
+                               {"interrupts", "", "count", "of the machine's devices"},
+                               {"ipis", "", "count?", "between its CPUs"},
+                               {"exchanges", "", "count*", "requests"},
+                               {"p50_seconds", "", "number*", "median latency"},
+                               {"p99_seconds", "", "number*", "latency of 99 of 100"}};
 const Field model_json_fields[] = {
     {"model", "", "text", "none, irq, process or full"},
     {"rounds", "", "count", "that were measured"},
-    {"bits_per_second", "", "object?", "throughput", estimate_fields},
-    {"gain", "", "object", "in throughput, or in requests", compared_fields},
-    {"ghz_per_gbps", "", "object?", "cycles of a bit", estimate_fields},
-    {"cost", "", "object", "its change", compared_fields},
+    {"bits_per_second", "", "interval?", "throughput"},
+    {"gain", "", "change?", "in throughput, or in requests, against the first model"},
+    {"ghz_per_gbps", "", "interval?", "cycles of a bit"},
+    {"cost", "", "change?", "of a bit or a request, against the first model"},
     {"busy_cpus", "", "number?", "CPUs' worth of work"},
     {"instructions_per_bit", "", "number?", "mean"},
     {"cache_misses_per_bit", "", "number?", "mean"},
@@ -332,7 +330,7 @@ const Field model_json_fields[] = {
     {"retransmits_per_second", "", "number?", "mean"},
     {"cpus", "", "any[]", "activity of each CPU"},
     {"lines", "", "any[]", "interrupts of the NICs"},
-    {"samples", "", "any[]", "each round"},
+    {"samples", "", "object[]", "each round", sample_fields},
     {"ghz_per_gbps_parts", "", "object", "by context", part_fields},
     {"cpu_seconds_per_exchange", "", "object*", "CPU time of a request", part_fields},
     {"cpu_seconds_per_gbit", "", "object*", "CPU time of a gigabit", part_fields},
@@ -363,142 +361,117 @@ const Field models_json_fields[] = {
     {"models", "", "object[]", "as of a point", model_json_fields},
     {"points", "", "object[]", "each size and kind of work", point_fields}};
 
-/// Bars where the work has one size, else a line for each model over the sizes.
-template <class Get>
-void add_chart(Document& document, const WorkView& view, const std::vector<std::string>& labels,
-               std::string title, std::string unit, double scale, Get get,
-               Document::Where where = Document::Where::picture) {
-    Document::Chart chart{.title = std::move(title),
-                          .unit = std::move(unit),
-                          .kind = Document::Chart::Kind::lines,
-                          .series = {}};
-    if (!is_curve(view))
-        chart = {
-            .title = chart.title, .unit = chart.unit, .kind = Document::Chart::Kind::bars, .series = {{}}};
-    chart.x_text = [](double x) { return size_text(static_cast<std::size_t>(std::exp2(x) + 0.5)); };
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        if (is_curve(view)) chart.series.push_back({labels[i], {}});
-        for (const auto& point : view.points) {
-            const std::optional<Interval> value = get(point.models[i]);
-            Document::Point drawn{
-                .x = std::log2(static_cast<double>(point.point.bytes)), .failed = !value, .label = labels[i]};
-            if (value) {
-                drawn.y = value->estimate * scale;
-                drawn.low = value->low * scale;
-                drawn.high = value->high * scale;
-            }
-            chart.series.back().points.push_back(std::move(drawn));
-        }
-    }
-    document.add(std::move(chart), where).gap = true;
+json sample_json(const ModelSample& sample) {
+    const auto& exchanges = sample.exchanges;
+    const auto of_exchanges = [&](auto member) {
+        return exchanges ? json((*exchanges).*member) : json(json::value_t::discarded);
+    };
+    return record(
+        sample_fields,
+        {sample.bits_per_second, sample.bytes, sample.wall_seconds, sample.cpu_seconds.total(),
+         sample.cpu_seconds.processes, sample.cpu_seconds.softirq, or_null(sample.cpu_seconds.interrupts),
+         sample.cycles_per_bit ? json(sample.cycles_per_bit->total()) : json(), sample.processes.switches,
+         or_null(sample.processes.migrations), or_null(sample.processes.retransmits),
+         sample.kernel.interrupts, or_null(sample.kernel.ipis), of_exchanges(&ExchangeSample::count),
+         of_exchanges(&ExchangeSample::p50_seconds), of_exchanges(&ExchangeSample::p99_seconds)});
 }
 
-void add_work(Document& document, const WorkView& view, const std::vector<std::string>& labels) {
-    const bool answers = view.work == Work::answer, cycles = !answers && has_cycles(view);
-    document.heading(title_of(view)).gap = true;
-    document.add(gain_table(view, labels));
-    const auto in_text = is_curve(view) ? Document::Where::picture : Document::Where::both;
-    if (answers) {
-        add_chart(
-            document, view, labels, "Median latency", "us", 1e6,
-            [](const ModelSummary& m) { return m.exchanges ? m.exchanges->p50 : std::nullopt; }, in_text);
-        add_chart(
-            document, view, labels, "Latency of 99 of 100 requests", "us", 1e6,
-            [](const ModelSummary& m) { return m.exchanges ? m.exchanges->p99 : std::nullopt; }, in_text);
-        add_chart(document, view, labels, "CPU time of a request", "us", 1e6,
-                  [](const ModelSummary& m) { return m.cost.cpu_seconds.total; });
-    } else {
-        add_chart(
-            document, view, labels, "Throughput", "Gbit/s", 1e-9,
-            [](const ModelSummary& m) { return m.bits_per_second; }, in_text);
-        if (cycles)
-            add_chart(document, view, labels, "Cost", "GHz/Gbps", 1,
-                      [](const ModelSummary& m) { return m.cost.cycles_per_bit.total; });
-        else
-            add_chart(document, view, labels, "CPU time of a gigabit", "ms", 1e3,
-                      [](const ModelSummary& m) { return m.cost.cpu_seconds.total; });
-    }
-    const char* cost = answers  ? "CPU time of a request, us,"
-                       : cycles ? "GHz/Gbps"
-                                : "CPU time of a gigabit, ms,";
-    document.line(std::string(cost) + " in its parts:").gap = true;
-    document.add(parts_table(view, labels));
-    document.add(Document::Line{{{"Meanwhile:"}}}, Document::Where::text).gap = true;
-    document.add(rate_table(view, labels), Document::Where::text);
+json model_json(const ModelSummary& model, const ModelResult& result) {
+    const auto mean = [&](Figure figure) { return or_null(model[figure].mean); };
+    const auto interval = [&](Figure figure) { return interval_json(model[figure].interval); };
+    const auto change = [&](Figure figure) { return change_json(model[figure].change); };
+    json samples = json::array();
+    for (const auto& sample : result.samples)
+        samples.push_back(sample_json(sample));
+    const bool answers = model[Figure::p50].mean.has_value();
+    auto cpu = record(part_fields, {interval(Figure::cpu), interval(Figure::cpu_processes),
+                                    interval(Figure::cpu_softirq), interval(Figure::cpu_interrupts)});
+    const json none(json::value_t::discarded);
+    return record(
+        model_json_fields,
+        {to_string(model.model),
+         model.rounds,
+         interval(Figure::bits_per_second),
+         change(Figure::bits_per_second),
+         interval(Figure::cycles),
+         change(model.cost()),
+         mean(Figure::busy_cpus),
+         mean(Figure::instructions),
+         mean(Figure::cache_misses),
+         mean(Figure::switches),
+         mean(Figure::migrations),
+         mean(Figure::retransmits),
+         measure::to_json(model.cpus),
+         measure::to_json(model.lines),
+         std::move(samples),
+         record(part_fields, {interval(Figure::cycles), interval(Figure::cycles_processes),
+                              interval(Figure::cycles_softirq), interval(Figure::cycles_interrupts)}),
+         answers ? cpu : none,
+         answers ? none : cpu,
+         record(per_second_fields,
+                {interval(Figure::switches), interval(Figure::migrations), interval(Figure::retransmits),
+                 interval(Figure::interrupts), interval(Figure::ipis), interval(Figure::net_rx),
+                 interval(Figure::net_tx)}),
+         record(cache_miss_fields, {interval(Figure::cache_misses), change(Figure::cache_misses)}),
+         answers ? record(exchange_fields, {interval(Figure::exchanges_per_second), interval(Figure::p50),
+                                            change(Figure::p50), interval(Figure::p99), change(Figure::p99)})
+                 : json()});
 }
 
-/// Activity of each CPU, and of the NICs' interrupts, at the point that stands for the report.
-void add_machine(Document& document, const ModelsReport& report, const std::vector<WorkView>& views,
-                 const std::vector<std::string>& labels) {
-    const auto* main = main_point(report);
-    Document::Table cpus{.fields = model_cpu_fields, .folded = true, .keys = 2},
-        lines{.fields = model_line_fields, .keys = 2};
-    std::string where;
+json models_json(const ModelsReport& report, const std::vector<WorkView>& views) {
+    json points = json::array(), main(json::value_t::discarded);
     for (const auto& view : views)
-        for (const auto& point : view.points) {
-            if (main == nullptr || point.point != main->point) continue;
-            where = fmt::format("{}, {}", to_string(view.work), size_text(point.point));
-            for (std::size_t i = 0; i < point.models.size(); ++i) {
-                for (const auto& cpu : point.models[i].cpus)
-                    cpus.rows.push_back(record(
-                        model_cpu_fields,
-                        {labels[i], std::to_string(cpu.cpu), fmt::format("{:.2f}", cpu.user_seconds),
-                         fmt::format("{:.2f}", cpu.system_seconds), fmt::format("{:.2f}", cpu.irq_seconds),
-                         fmt::format("{:.2f}", cpu.softirq_seconds), std::to_string(cpu.interrupts)}));
-                std::map<unsigned, std::pair<std::string, std::string>> by_irq; // label, counts
-                for (const auto& line : point.models[i].lines) {
-                    auto& [label, counts] = by_irq[line.irq];
-                    label = line.label;
-                    counts += fmt::format("{}{} on CPU {}", counts.empty() ? "" : ", ", line.count, line.cpu);
-                }
-                for (const auto& [irq, texts] : by_irq)
-                    lines.rows.push_back(record(model_line_fields,
-                                                {labels[i], std::to_string(irq), texts.first, texts.second}));
-            }
+        for (const auto& each : view.points) {
+            const auto& point = each.point();
+            json models = json::array();
+            for (std::size_t i = 0; i < each.models.size(); ++i)
+                models.push_back(model_json(each.models[i], each.result.models[i]));
+            points.push_back(
+                record(point_fields, {to_string(point.work), point.bytes,
+                                      point.work == Work::answer ? json(point.response_bytes) : json(),
+                                      std::move(models)}));
+            if (&each.result == main_point(report)) main = points.back();
         }
-    if (cpus.rows.empty()) return;
-    document
-        .add(Document::Line{{{fmt::format("All that ran on each CPU meanwhile, over all rounds ({}):",
-                                          where)}}},
-             Document::Where::text)
-        .gap = true;
-    document.add(std::move(cpus), Document::Where::text);
-    if (lines.rows.empty()) return;
-    document.add(Document::Line{{{"Interrupts of the NICs:"}}}, Document::Where::text).gap = true;
-    document.add(std::move(lines), Document::Where::text);
+    const auto of_main = [&](const char* key) { return main.is_object() ? main[key] : main; };
+    return record(models_json_fields,
+                  {1, "models", to_string(report.outcome), report.reason, report.setup, report.connections,
+                   report.round_seconds, report.seconds, report.cycles_source, report.parts_note,
+                   or_null(report.busy_before), report.cpus.to_list(), of_main("direction"), of_main("bytes"),
+                   of_main("response_bytes"), main.is_object() ? main["models"] : json::array(),
+                   std::move(points)});
 }
 
-Document models_document(const ModelsReport& report, const std::vector<WorkView>& views) {
+Document models_document(const ModelsReport& report, const std::vector<WorkView>& views,
+                         const std::vector<std::string>& labels) {
     Document document;
     document.title = "The affinity models side by side";
     document.indent = -1;
     document.by_columns = true;
-    document.value = json::parse(ttcp::to_json(report));
+    document.value = models_json(report, views);
     if (!has_rounds(report)) {
         document.line(ending_of(report) + ".");
         return document;
     }
-    const auto labels = labels_of(report);
     document.line(fmt::format("{}, in {:.0f} s", headline_of(report, views), report.seconds));
     document.line(report.setup);
     for (const auto& view : views)
         add_work(document, view, labels);
-    document.paragraph(notes_of(report, views));
-    add_machine(document, report, views, labels);
+    document.paragraph(notes_of(report, views, labels));
     if (report.outcome != measure::Outcome::done) document.paragraph(ending_of(report));
     return document;
 }
 
 Document finish_models(const ExperimentOptions& options, const ModelsReport& report) {
     const auto views = work_views(report);
-    auto document = models_document(report, views);
+    const auto labels = labels_of(report);
+    auto document = models_document(report, views, labels);
     if (report.outcome == measure::Outcome::done)
         return finish_experiment(options, std::move(document),
                                  {.kind = "models",
-                                  .summary = summary_of(report, views),
+                                  .summary = summary_of(views, labels),
                                   .subject = "CPUs " + report.cpus.to_list(),
                                   .seconds = report.seconds,
-                                  .detail = ttcp::to_json(report)});
+                                  .detail = {}});
     document.picture = options.svg;
     document.complaints.push_back("affinityctl: " + report.reason + "; nothing is kept");
     document.code = exit_failure;
@@ -516,30 +489,6 @@ struct MeasureModelsOptions {
     std::string nics;
     std::vector<NicPair> pairs;
     ModelsSetup setup;
-};
-
-/// While it lives, signals that end programs make a descriptor readable, so that the experiment ends in good
-/// order. Afterwards they end the program, which may wait for who reads its results.
-class CaughtSignals {
-  public:
-    CaughtSignals() {
-        ::sigprocmask(SIG_BLOCK, &set_, &before_);
-        file_.reset(::signalfd(-1, &set_, SFD_CLOEXEC));
-    }
-    CaughtSignals(const CaughtSignals&) = delete;
-    CaughtSignals& operator=(const CaughtSignals&) = delete;
-    ~CaughtSignals() {
-        const timespec at_once{};
-        while (::sigtimedwait(&set_, nullptr, &at_once) > 0) { // the experiment has ended for these
-        }
-        ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-    }
-    [[nodiscard]] const host::Fd& file() const { return file_; }
-
-  private:
-    sigset_t set_ = host::stop_signals();
-    sigset_t before_{};
-    host::Fd file_;
 };
 
 Result<void> read_pairs(const std::string& text, std::vector<NicPair>& pairs) {
@@ -608,49 +557,32 @@ Result<void> complete(MeasureModelsOptions& options) {
     return read_cpus(options, setup.round.cpus);
 }
 
-/// Says beforehand how long it takes, and on a terminal, how far it is.
-void announce(ModelsSetup& setup) {
-    const double expected = expected_seconds(setup);
-    fmt::print(stderr, "{} of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
-               counted(rounds_of(setup), "round"), setup.round.seconds, experiments::time_words(expected));
-    if (::isatty(STDERR_FILENO) != 1) return;
-    fmt::print(stderr, "warming up");
-    setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) mutable {
-        if (done == 0) { // the first measured round begins
-            began = monotonic_seconds();
-            return;
-        }
-        constexpr std::size_t width = 30;
-        const auto filled = done * width / all;
-        const double each = (monotonic_seconds() - began) / static_cast<double>(done);
-        const auto text = fmt::format("\r[{:#<{}}{:.<{}}] round {} of {}, about {} left\033[K", "", filled,
-                                      "", width - filled, done, all,
-                                      experiments::time_words(each * static_cast<double>(all - done)));
-        std::fputs(text.c_str(), stderr); // which throws nothing if the terminal has gone
-        if (done == all) std::fputs(wipe, stderr);
-        std::fflush(stderr);
-    };
-}
-
 Outcome run(const Globals& globals, MeasureModelsOptions options) {
     if (const auto checked = check_experiment(globals, options.common); !checked)
         return std::unexpected(checked.error());
     if (const auto done = complete(options); !done) return failed(exit_usage, done.error().to_string());
     const auto root = host::Root::open();
     if (!root) return failed(root.error());
-    ModelsReport report;
-    {
-        const CaughtSignals stop;
-        if (!stop.file()) return failed({"cannot watch signals", {}, errno});
-        options.setup.round.stop = stop.file().get();
-        const auto testbed = options.pairs.empty() ? make_veth_testbed(*root, options.connections)
-                                                   : make_nic_testbed(*root, options.pairs);
-        if (!testbed) return failed(testbed.error());
-        announce(options.setup);
-        report = run_models(*root, *testbed, options.setup);
-    }
-    if (options.setup.progress) std::fputs(wipe, stderr);
-    return finish_models(options.common, report);
+    auto& setup = options.setup;
+    Result<ModelsReport> report = ModelsReport{};
+    const auto ending =
+        experiments::supervise({.doing = "measuring the models"}, [&](experiments::Run& progress) {
+            setup.round.stop = progress.stop_file();
+            setup.progress = [&progress](std::size_t done, std::size_t all) { progress.advance(done, all); };
+            const auto testbed = options.pairs.empty() ? make_veth_testbed(*root, options.connections)
+                                                       : make_nic_testbed(*root, options.pairs);
+            if (!testbed) {
+                report = std::unexpected(testbed.error());
+                return;
+            }
+            tell_stderr(fmt::format("{} of {:g} s: about {}; Ctrl-C ends it with what there is by then",
+                                    counted(rounds_of(setup), "round"), setup.round.seconds,
+                                    experiments::time_words(expected_seconds(setup))));
+            report = run_models(*root, *testbed, setup);
+        });
+    if (!ending) return failed(ending.error());
+    if (!report) return failed(report.error());
+    return finish_models(options.common, *report);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {

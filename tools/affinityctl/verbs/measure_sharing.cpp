@@ -33,28 +33,23 @@ std::string sharing_cpus(const json& row) {
                        cpus[1].get<std::string>(), cpus[3].get<std::string>());
 }
 
+std::string misses_cell(const json& row) {
+    const auto& rate = row.at("l1d_miss_rate");
+    return rate.is_null() ? "-" : affinityd::measure::percent(rate, 2) + " %";
+}
+
 const Field placing_fields[] = {
-    {"placing",
-     "PLACING",
-     "text",
-     "scheduler, pairs, neighbours, apart or false_sharing",
-     {},
-     [](const json& row) { return cell(row.at("name")); }},
-    {"ms", "MS PER RUN", "object?", "mean time of a run", interval_fields,
-     [](const json& row) { return ms_words(row.at("ms")); }},
+    {"placing", "PLACING", "text", "scheduler, pairs, neighbours, apart or false_sharing", {}, name_cell},
+    {"ms", "MS PER RUN", "interval?", "mean time of a run"},
     {"median_ms", "", "number", "median of it"},
-    {"longer_than_scheduler", "THAN THE SCHEDULER", "object?", "null: the scheduler's own, or too few rounds",
-     change_fields, [](const json& row) { return change_words(row.at("longer_than_scheduler")); }},
+    {"longer_than_scheduler", "THAN THE SCHEDULER", "change?",
+     "null: the scheduler's own, or too few rounds"},
     {"l1d_miss_rate",
      "L1D MISSES",
      "number?",
      "part of the reads of the first-level cache that missed it",
      {},
-     [](const json& row) {
-         return row.at("l1d_miss_rate").is_null()
-                    ? "-"
-                    : fmt::format("{:.2f} %", 100 * row.at("l1d_miss_rate").get<double>());
-     }},
+     misses_cell},
     {"threads",
      "CPUS",
      "cpus[]",
@@ -91,11 +86,11 @@ Document sharing_document(const experiments::SharingResult& result, const Measur
             threads.push_back(set.to_list());
         const double median = affinityd::measure::median(one.seconds).value_or(0) * 1e3;
         placings.push_back(
-            record(placing_fields, {key_of(one.placed.placing), ms_json(one.mean), median,
+            record(placing_fields, {key_of(one.placed.placing), interval_json(one.mean, ms), median,
                                     change_json(one.longer), or_null(one.miss_rate()), std::move(threads)}));
         table.rows.push_back(placings.back());
         table.rows.back()["name"] = name_of(one.placed.placing);
-        chart.series[0].points.push_back(ms_bar(std::string(name_of(one.placed.placing)), one.mean));
+        chart.series[0].points.push_back(point_of(std::string(name_of(one.placed.placing)), one.mean, ms));
     }
     document.add(std::move(table)).gap = true;
     document.add(std::move(chart)).gap = true;
