@@ -12,34 +12,36 @@ namespace {
 
 using Key = WatchView::Key;
 
-TaskRow row(int tid, const std::string& name, double share, int cpu = 0) {
-    return {.pid = tid,
-            .tid = tid,
-            .comm = name,
-            .policy = "p",
-            .state = "in place",
-            .cpu = cpu,
-            .mask = affinityd::CpuSet{1},
-            .wanted = affinityd::CpuSet{1},
-            .share = share,
-            .migrations = {}};
+nlohmann::json row(int tid, const std::string& name, double share, int cpu = 0) {
+    return {{"pid", tid},
+            {"tid", tid},
+            {"comm", name},
+            {"policy", "p"},
+            {"state", "in place"},
+            {"cpu", cpu},
+            {"mask", "0"},
+            {"wanted", "1"},
+            {"astray", true},
+            {"share", share},
+            {"migrations_per_second", nullptr}};
 }
 
-std::vector<int> tids(const std::vector<TaskRow>& rows) {
+std::vector<int> tids(const nlohmann::json& rows) {
     std::vector<int> result;
-    std::ranges::transform(rows, std::back_inserter(result), &TaskRow::tid);
+    for (const auto& each : rows)
+        result.push_back(each["tid"].get<int>());
     return result;
 }
 
 TEST(Watch, RowsAreSortedAndEqualOnesKeepTheirPlace) {
-    std::vector<TaskRow> rows{row(3, "b", 0.1, 1), row(1, "c", 0.9, 0), row(2, "a", 0.1, 1)};
-    sort_rows(rows, RowOrder::share, false);
+    nlohmann::json rows{row(3, "b", 0.1, 1), row(1, "c", 0.9, 0), row(2, "a", 0.1, 1)};
+    sort_rows(rows, "share", false);
     EXPECT_EQ(tids(rows), (std::vector{1, 2, 3}));
-    sort_rows(rows, RowOrder::share, true);
+    sort_rows(rows, "share", true);
     EXPECT_EQ(tids(rows), (std::vector{2, 3, 1}));
-    sort_rows(rows, RowOrder::name, false);
+    sort_rows(rows, "name", false);
     EXPECT_EQ(tids(rows), (std::vector{2, 3, 1}));
-    sort_rows(rows, RowOrder::cpu, true);
+    sort_rows(rows, "cpu", true);
     EXPECT_EQ(tids(rows), (std::vector{2, 3, 1}));
 }
 
@@ -61,10 +63,10 @@ TEST(Watch, ScrollingStopsAtBothEnds) {
 
 TEST(Watch, Keys) {
     WatchView view;
-    EXPECT_EQ(view.order(), RowOrder::share);
+    EXPECT_STREQ(view.order(), "share");
     for (std::size_t i = 0; i < std::size(row_orders); ++i)
         EXPECT_TRUE(view.press(Key::next_order, 1, 1));
-    EXPECT_EQ(view.order(), RowOrder::share);
+    EXPECT_STREQ(view.order(), "share");
     view.press(Key::reverse, 1, 1);
     EXPECT_TRUE(view.is_reversed());
     view.press(Key::pause, 1, 1);
@@ -72,21 +74,22 @@ TEST(Watch, Keys) {
     EXPECT_FALSE(view.press(Key::quit, 1, 1));
 }
 
-std::string line_of(const TaskRow& row) {
+std::string line_of(const nlohmann::json& row) {
     Document document;
-    document.add(Document::Table{watch_fields, watch_json({row})});
+    document.add(Document::Table{watch_fields, nlohmann::json::array({row})});
     const auto text = to_text(document, Page{});
     return text.substr(text.find('\n') + 1);
 }
 
 TEST(Watch, ARowSaysThatItIsAstrayAndEscapesControlBytes) {
-    auto astray = row(7, "\033[31mred", 0.25, 0);
-    astray.mask = affinityd::CpuSet{0};
-    EXPECT_EQ(line_of(astray), "7    7    \\x1b[31mred  p       0!      0     25.0%  -       in place\n")
-        << "it runs where it should not";
-    EXPECT_FALSE(row(7, "x", 0.25, 1).is_astray());
-    EXPECT_FALSE(row(7, "x", 0, 0).is_astray()) << "it sleeps since its mask was changed";
-    EXPECT_FALSE(row(7, "x", 0.25, 0).is_astray()) << "it ran before, and sleeps since";
+    EXPECT_EQ(line_of(row(7, "\033[31mred", 0.25, 0)),
+              "7    7    \\x1b[31mred  p       0!      0     25.0%  -       in place\n");
+    using affinityd::CpuSet;
+    EXPECT_TRUE(is_astray(0, CpuSet{0}, CpuSet{1}, 0.25)) << "it runs where it should not";
+    EXPECT_FALSE(is_astray(1, CpuSet{1}, CpuSet{1}, 0.25));
+    EXPECT_FALSE(is_astray(0, CpuSet{1}, CpuSet{1}, 0)) << "it sleeps since its mask was changed";
+    EXPECT_FALSE(is_astray(0, CpuSet{1}, CpuSet{1}, 0.25)) << "it ran before, and sleeps since";
+    EXPECT_FALSE(is_astray(0, CpuSet{0}, CpuSet{}, 0.25)) << "its policy leaves it alone";
 }
 
 TEST(Watch, SamplerCountsFromTheLastSample) {
@@ -101,17 +104,17 @@ TEST(Watch, SamplerCountsFromTheLastSample) {
          {{{"pid", ::getpid()}, {"policy", "p"}, {"threads", {thread(::getpid()), thread(0x7ffffffe)}}}}}};
     auto rows = sampler.sample(status, "");
     ASSERT_EQ(rows.size(), 1U) << "the thread that is not there is left out";
-    EXPECT_FALSE(rows[0].share);
-    EXPECT_FALSE(rows[0].mask.empty());
-    EXPECT_FALSE(rows[0].is_astray());
+    EXPECT_TRUE(rows[0]["share"].is_null());
+    EXPECT_NE(rows[0]["mask"], "");
+    EXPECT_EQ(rows[0]["astray"], false);
     for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
          std::chrono::steady_clock::now() < end;) {
     }
     rows = sampler.sample(status, "p");
     ASSERT_EQ(rows.size(), 1U);
-    ASSERT_TRUE(rows[0].share);
-    EXPECT_GT(*rows[0].share, 0);
-    EXPECT_LE(*rows[0].share, 1.2);
+    ASSERT_TRUE(rows[0]["share"].is_number());
+    EXPECT_GT(rows[0]["share"].get<double>(), 0);
+    EXPECT_LE(rows[0]["share"].get<double>(), 1.2);
     EXPECT_TRUE(sampler.sample(status, "another").empty());
 }
 

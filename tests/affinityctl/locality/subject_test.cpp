@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is meant, and how many share a port.
-#include "affinityctl/locality/listeners.hpp"
-#include "affinityctl/locality/subject.hpp"
+#include "affinityctl/locality/watch.hpp"
 #include "host/fd.hpp"
 
 #include <array>

@@ -51,14 +51,6 @@ constexpr std::array states{
               "are on other CPUs, as theirs have no interrupt vector left"},
 };
 
-/// Those of one policy in one state.
-struct Group {
-    std::size_t count = 0;
-    std::string first; ///< its name
-    std::string why;   ///< of the first
-};
-using Groups = std::map<std::string, Group, std::less<>>; // by policy
-
 json problem_of(const char* severity, const char* kind, const std::string& policy, const std::string& subject,
                 const std::string& message, const std::string& hint) {
     return {{"severity", severity}, {"kind", kind}, {"policy", policy}, {"subject", subject},
@@ -81,24 +73,6 @@ std::string acquitted(const json& status) {
     return names.empty() ? "" : fmt::format(" (not {})", fmt::join(names, ", "));
 }
 
-void add_groups(const json& status, const Groups& groups, const StateText& state, const char* noun,
-                Problems& into) {
-    const auto innocent = acquitted(status);
-    for (const auto& [policy, group] : groups) {
-        const bool is_one = group.count == 1;
-        const auto subject = is_one ? fmt::format("{} {}", noun, group.first) : counted(group.count, noun);
-        const auto words = fmt::format(fmt::runtime(is_one ? state.one : state.many), innocent);
-        into.push_back(problem_of(state.severity, state.kind, policy, subject,
-                                  words + (is_one ? "" : "; the first is " + group.first) + group.why,
-                                  remedy_for(state, policy, group.why)));
-    }
-}
-
-void note(Groups& groups, const std::string& policy, std::string name, std::string why) {
-    auto& group = groups[policy];
-    if (group.count++ == 0) group = {1, std::move(name), std::move(why)};
-}
-
 /// A right that the daemon lacks is one problem, which counts all that it keeps from being set.
 bool is_told_as_right(const json& status, const std::string& why) {
     return why.starts_with("not permitted") &&
@@ -106,31 +80,44 @@ bool is_told_as_right(const json& status, const std::string& why) {
                                [](const json& problem) { return text(problem, "kind") == "rights"; });
 }
 
-/// The errno of a refusal, and of which file.
-std::string why_of(const json& refused, const char* key, const char* file, const StateText& state) {
-    const auto why = text(refused, key);
-    return why.empty() || state.state != "refused" ? "" : fmt::format(" ({}{})", file, why);
-}
-
-void add_threads(const json& status, const StateText& state, Problems& into) {
-    Groups groups;
+/// A problem for each policy with threads or queues in this state.
+void add_in_state(const json& status, const StateText& state, Problems& into) {
+    struct Group {
+        std::size_t count = 0;
+        std::string first, why; ///< the name of the first, and the errno of its refusal and of which file
+    };
+    using Groups = std::map<std::string, Group>; // by policy
+    Groups threads, queues;
+    const auto note = [&](Groups& groups, const std::string& policy, const json& part, const char* key,
+                          const std::string& name, const char* file) {
+        const auto why = text(part, key);
+        if (text(part, "state") != state.state || is_told_as_right(status, why)) return;
+        auto& group = groups[policy];
+        if (group.count++ > 0) return;
+        group.first = name;
+        if (!why.empty() && state.state == "refused") group.why = fmt::format(" ({}{})", file, why);
+    };
     for (const auto& process : list(status, "processes"))
         for (const auto& thread : list(process, "threads"))
-            if (text(thread, "state") == state.state && !is_told_as_right(status, text(thread, "outcome")))
-                note(groups, text(process, "policy"),
-                     fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")),
-                     why_of(thread, "outcome", "", state));
-    add_groups(status, groups, state, "thread", into);
-}
-
-void add_queues(const json& status, const StateText& state, Problems& into) {
-    Groups groups;
+            note(threads, text(process, "policy"), thread, "outcome",
+                 fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")), "");
     for (const auto& queue : list(status, "queues"))
-        if (text(queue, "state") == state.state && !is_told_as_right(status, text(queue, "note")))
-            note(groups, text(queue, "policy"),
-                 fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
-                 why_of(queue, "note", text(queue, "kind") == "irq" ? "writing smp_affinity " : "", state));
-    add_groups(status, groups, state, "queue", into);
+        note(queues, text(queue, "policy"), queue, "note",
+             fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
+             text(queue, "kind") == "irq" ? "writing smp_affinity " : "");
+    const auto add = [&, innocent = acquitted(status)](const Groups& groups, const char* noun) {
+        for (const auto& [policy, group] : groups) {
+            const bool is_one = group.count == 1;
+            const auto subject =
+                is_one ? fmt::format("{} {}", noun, group.first) : counted(group.count, noun);
+            const auto words = fmt::format(fmt::runtime(is_one ? state.one : state.many), innocent);
+            into.push_back(problem_of(state.severity, state.kind, policy, subject,
+                                      words + (is_one ? "" : "; the first is " + group.first) + group.why,
+                                      remedy_for(state, policy, group.why)));
+        }
+    };
+    add(threads, "thread");
+    add(queues, "queue");
 }
 
 void add_trend(const json& status, Problems& into) {
@@ -161,10 +148,6 @@ std::string health_of(const json& status, const Problems& problems) {
     return is_new || !problems.empty() ? settling : "ok";
 }
 
-bool would_be_changed(const json& thread_or_queue) {
-    return text(thread_or_queue, "state") == "would change";
-}
-
 } // namespace
 
 bool is_out_of_place(const json& thread_or_queue) {
@@ -178,18 +161,19 @@ std::vector<json> immovables_in(const json& status) {
                                   "cannot be moved, and stays where the kernel has it",
                                   "cannot be moved, and stay where the kernel has them"};
     Problems found;
-    add_threads(status, immovable, found);
-    add_queues(status, immovable, found);
+    add_in_state(status, immovable, found);
     return found;
 }
 
 std::string would_change(const json& status) {
+    const auto number = [](const json& parts) {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            parts, [](const json& part) { return text(part, "state") == "would change"; }));
+    };
     std::size_t threads = 0;
     for (const auto& process : list(status, "processes"))
-        threads +=
-            static_cast<std::size_t>(std::ranges::count_if(list(process, "threads"), would_be_changed));
-    const auto queues =
-        static_cast<std::size_t>(std::ranges::count_if(list(status, "queues"), would_be_changed));
+        threads += number(list(process, "threads"));
+    const auto queues = number(list(status, "queues"));
     return fmt::format("{}{}{}", threads == 0 ? "" : counted(threads, "thread"),
                        threads > 0 && queues > 0 ? " and " : "", queues == 0 ? "" : counted(queues, "queue"));
 }
@@ -205,10 +189,8 @@ bool needs_attention(const json& judged) { return text(judged, "health") == atte
 json judged(json status) {
     Problems found;
     add_named(status, true, found);
-    for (const auto& state : states) {
-        add_threads(status, state, found);
-        add_queues(status, state, found);
-    }
+    for (const auto& state : states)
+        add_in_state(status, state, found);
     add_trend(status, found);
     add_named(status, false, found);
     std::ranges::stable_partition(found, [](const json& one) { return one["severity"] == attention; });

@@ -48,64 +48,28 @@ constexpr Field row_fields[] = {
 };
 // clang-format on
 
-bool comes_before(const TaskRow& a, const TaskRow& b, RowOrder order) {
-    switch (order) {
-    case RowOrder::share:
-        return a.share.value_or(0) > b.share.value_or(0);
-    case RowOrder::migrations:
-        return a.migrations.value_or(0) > b.migrations.value_or(0);
-    case RowOrder::cpu:
-        return a.cpu < b.cpu;
-    case RowOrder::pid:
-        return a.pid < b.pid;
-    case RowOrder::name:
-        return a.comm < b.comm;
-    }
-    return false;
-}
-
 } // namespace
 
 const Fields watch_fields = row_fields;
 
-json watch_json(const std::vector<TaskRow>& rows) {
-    json list = json::array();
-    for (const auto& row : rows)
-        list.push_back(record(row_fields, {row.pid, row.tid, row.comm, row.policy, row.cpu,
-                                           row.mask.to_list(), row.wanted.to_list(), row.is_astray(),
-                                           or_null(row.share), or_null(row.migrations), row.state}));
-    return list;
-}
-
-bool TaskRow::is_astray() const {
-    // A thread that sleeps since its mask was changed is still counted on its old CPU: it moves as it wakes.
-    // The kernel runs no thread outside its mask.
-    const bool has_run = share.value_or(0) > 0 && mask.contains(static_cast<unsigned>(cpu));
-    return has_run && !wanted.empty() && !wanted.contains(static_cast<unsigned>(cpu));
-}
-
-void sort_rows(std::vector<TaskRow>& rows, RowOrder order, bool reversed) {
-    std::ranges::sort(rows, {}, &TaskRow::tid);
-    std::ranges::stable_sort(rows, [&](const TaskRow& a, const TaskRow& b) {
-        return reversed ? comes_before(b, a, order) : comes_before(a, b, order);
+void sort_rows(json& rows, const std::string& order, bool reversed) {
+    const bool is_figure = order == "share" || order == "migrations";
+    const auto key = is_figure && order == "migrations" ? "migrations_per_second"
+                     : order == "name"                  ? "comm"
+                                                        : order;
+    const auto comes_before = [&](const json& a, const json& b) {
+        if (is_figure) return (b[key].is_null() ? json(0) : b[key]) < (a[key].is_null() ? json(0) : a[key]);
+        return a[key] < b[key];
+    };
+    auto& list = rows.get_ref<json::array_t&>();
+    std::ranges::sort(list, {}, [](const json& row) { return row["tid"].get<int>(); });
+    std::ranges::stable_sort(list, [&](const json& a, const json& b) {
+        return reversed ? comes_before(b, a) : comes_before(a, b);
     });
 }
 
-void TaskSampler::count_since(TaskRow& row, const inventory::RunRecord& record,
-                              std::chrono::steady_clock::time_point now) const {
-    const auto before = before_.find(row.tid);
-    if (before == before_.end() || before->second.record.start_time != record.start_time) return;
-    const auto& [old, at] = before->second;
-    const double seconds = std::max(std::chrono::duration<double>(now - at).count(), 1e-6);
-    const auto rate = [seconds](std::uint64_t last, std::uint64_t first) {
-        return std::max(0.0, static_cast<double>(last) - static_cast<double>(first)) / seconds;
-    };
-    row.share = rate(record.run_ns, old.run_ns) / 1e9;
-    if (record.migrations && old.migrations) row.migrations = rate(*record.migrations, *old.migrations);
-}
-
-std::vector<TaskRow> TaskSampler::sample(const nlohmann::json& status, const std::string& policy) {
-    std::vector<TaskRow> rows;
+json TaskSampler::sample(const json& status, const std::string& policy) {
+    auto rows = json::array();
     std::map<int, Sample> samples;
     for (const auto& process : list(status, "processes")) {
         if (!policy.empty() && text(process, "policy") != policy) continue;
@@ -114,25 +78,36 @@ std::vector<TaskRow> TaskSampler::sample(const nlohmann::json& status, const std
             const int tid = thread.value("tid", 0);
             const auto record = inventory::read_run_record(*root_, pid, tid);
             const auto now = std::chrono::steady_clock::now();
-            auto mask = inventory::read_allowed(*root_, pid, tid);
+            const auto mask = inventory::read_allowed(*root_, pid, tid);
             if (!record || !mask) continue;
-            TaskRow row{.pid = pid,
-                        .tid = tid,
-                        .comm = text(thread, "comm"),
-                        .policy = text(process, "policy"),
-                        .state = text(thread, "state"),
-                        .cpu = record->cpu,
-                        .mask = std::move(*mask),
-                        .wanted = cpus(thread, "wanted"),
-                        .share = {},
-                        .migrations = {}};
-            count_since(row, *record, now);
-            rows.push_back(std::move(row));
+            json share, migrations;
+            if (const auto before = before_.find(tid);
+                before != before_.end() && before->second.record.start_time == record->start_time) {
+                const auto& [old, at] = before->second;
+                const double seconds = std::max(std::chrono::duration<double>(now - at).count(), 1e-6);
+                const auto rate = [seconds](std::uint64_t last, std::uint64_t first) {
+                    return last > first ? static_cast<double>(last - first) / seconds : 0;
+                };
+                share = rate(record->run_ns, old.run_ns) / 1e9;
+                if (record->migrations && old.migrations)
+                    migrations = rate(*record->migrations, *old.migrations);
+            }
+            const auto wanted = cpus(thread, "wanted");
+            rows.push_back(
+                affinityctl::record(row_fields, {pid, tid, text(thread, "comm"), text(process, "policy"),
+                                                 record->cpu, mask->to_list(), wanted.to_list(),
+                                                 is_astray(static_cast<unsigned>(record->cpu), *mask, wanted,
+                                                           share.is_null() ? 0 : share.get<double>()),
+                                                 share, migrations, text(thread, "state")}));
             samples.emplace(tid, Sample{*record, now});
         }
     }
     before_ = std::move(samples);
     return rows;
+}
+
+bool is_astray(unsigned cpu, const affinityd::CpuSet& mask, const affinityd::CpuSet& wanted, double share) {
+    return share > 0 && mask.contains(cpu) && !wanted.empty() && !wanted.contains(cpu);
 }
 
 bool WatchView::press(Key key, std::size_t rows, std::size_t lines) {
@@ -160,7 +135,7 @@ bool WatchView::press(Key key, std::size_t rows, std::size_t lines) {
         top_ = rows;
         break;
     case Key::next_order:
-        order_ = static_cast<RowOrder>((static_cast<std::size_t>(order_) + 1) % std::size(row_orders));
+        order_ = (order_ + 1) % std::size(row_orders);
         break;
     case Key::reverse:
         reversed_ = !reversed_;

@@ -21,6 +21,20 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::uint64_t fewest_reads = 100;
+constexpr double local_enough = 0.9;
+constexpr std::uint64_t twentieth = 20; // what is less than 5 % does not count
+
+/// How many of these numbers are 5 % of the sum or more.
+template <class Numbers>
+std::size_t weighty(const Numbers& numbers) {
+    std::uint64_t sum = 0;
+    for (const auto& [key, number] : numbers)
+        sum += number;
+    return static_cast<std::size_t>(std::ranges::count_if(
+        numbers, [&](const auto& one) { return one.second > 0 && one.second * twentieth >= sum; }));
+}
+
 constexpr std::size_t most_workers = 10, most_arrivals = 12, most_sources_told = 2;
 
 std::string percent(const json& worker, const char* kind, const char* level) {
@@ -118,23 +132,9 @@ json worker_json(const locality::WorkerFigures& worker, json name, json pid) {
                                   shares_json(worker.same, is_any), shares_json(worker.chance, is_any)});
 }
 
-std::string headline_of(const LocalityReport& report) {
-    const auto& total = report.figures.total;
-    const auto what = total.reads == 1 ? "read" : "reads";
-    return fmt::format("{:.1f} s: {} {}{} by {} ({})", report.seen.seconds, grouped(total.reads),
-                       report.seen.has_other_protocols ? "" : "TCP ", what,
-                       counted(report.figures.workers.size(), "process", "processes"), report.subject);
-}
-
-std::string closing_of(const LocalityReport& report) {
-    const auto sentence = sentence_of(advice_for(report.facts), report.facts);
-    return report.busiest.empty() ? sentence : report.busiest + ", the busiest: " + sentence;
-}
-
 std::vector<std::string> remarks_of(const LocalityReport& report) {
-    std::vector<std::string> remarks;
     const auto& seen = report.seen;
-    remarks.insert(remarks.end(), seen.notes.begin(), seen.notes.end());
+    auto remarks = seen.notes;
     if (report.figures.total.unknown > 0)
         remarks.push_back(
             fmt::format("The kernel does not say of {} where the packet arrived; they are in no percentage.",
@@ -153,6 +153,7 @@ std::vector<std::string> remarks_of(const LocalityReport& report) {
 }
 
 json value_of(const LocalityReport& report) {
+    const auto advice = advice_for(report.facts);
     const json missing(json::value_t::discarded);
     auto processes = json::array(), arrivals = json::array(), counts = json::array();
     for (const auto& worker : report.figures.workers)
@@ -168,8 +169,9 @@ json value_of(const LocalityReport& report) {
                   {report.subject, report.seen.seconds, report.seen.has_other_protocols, report.seen.lost,
                    report.seen.of_unknown, report.seen.in_softirq,
                    worker_json(report.figures.total, missing, missing), std::move(processes),
-                   std::move(arrivals), report.facts.listeners, word_of(advice_for(report.facts)),
-                   or_null(report.busiest), closing_of(report), remarks_of(report), std::move(counts)});
+                   std::move(arrivals), report.facts.listeners, advice.word, or_null(report.busiest),
+                   (report.busiest.empty() ? "" : report.busiest + ", the busiest: ") + advice.sentence,
+                   remarks_of(report), std::move(counts)});
 }
 
 void add_workers(const LocalityReport& report, const json& value, Document& into) {
@@ -215,6 +217,84 @@ void add_arrivals(const json& value, Document& into) {
 
 const Fields locality_answer = report_fields;
 
+LocalityFacts facts_of(const locality::LocalityFigures& figures,
+                       const std::vector<locality::ReadCount>& counts,
+                       const std::function<bool(int pid)>& is_meant) {
+    LocalityFacts facts{.reads = figures.total.reads - figures.total.unknown,
+                        .unknown = figures.total.unknown,
+                        .same_core = figures.total.same.core};
+    std::map<unsigned, std::uint64_t> arrivals, readers;
+    std::map<int, std::uint64_t> workers;
+    for (const auto& [pair, reads] : figures.matrix) {
+        arrivals[pair.first] += reads;
+        readers[pair.second] += reads;
+    }
+    for (const auto& worker : figures.workers)
+        workers[worker.pid] = worker.reads;
+    for (const auto& count : counts)
+        if (count.arrival && count.device == 1 && is_meant(count.pid)) facts.loopback += count.reads;
+    facts.arrival_cpus = weighty(arrivals);
+    facts.reader_cpus = weighty(readers);
+    facts.workers = weighty(workers);
+    return facts;
+}
+
+Advice advice_for(const LocalityFacts& facts) {
+    const auto reads = facts.reads + facts.unknown;
+    const auto percent = fmt::format("{:.0f} %", facts.same_core * 100);
+    if (reads < fewest_reads)
+        return {"watch_longer",
+                fmt::format("Only {} in this time: watch while there is traffic, for longer (--for), or UDP, "
+                            "too (--udp).",
+                            counted(reads, "read"))};
+    if (facts.cpus == 1) return {"one_cpu", "Nothing to do: one CPU is online, and everything is local."};
+    if (facts.unknown > facts.reads)
+        return {
+            "not_known",
+            "The kernel does not say of most reads where the packet arrived (UDP sockets without a peer): "
+            "they cannot be judged this way."};
+    if (facts.loopback * 2 > facts.reads)
+        return {"loopback",
+                "Most packets come over loopback, where no interrupt is: bind the two programs to "
+                "one cache group (spread: llc) instead of steering."};
+    if (facts.same_core >= local_enough)
+        return {"nothing", fmt::format("Nothing to do: {} are read on the core where they arrive.", percent)};
+    if (facts.arrival_cpus <= 1 && facts.reader_cpus > 1)
+        return {
+            "more_queues",
+            fmt::format("One CPU takes in what {} CPUs read: give the interface more queues (ethtool -L), "
+                        "or where it has no more, spread the work by RPS.",
+                        facts.reader_cpus)};
+    if (facts.listeners >= 2 && facts.steered_by.empty())
+        return {"steer_accept",
+                fmt::format("The workers have listeners of their own ({} at one port), but only {} are read "
+                            "on the core where they arrive: a policy with affinity: full and steer: accept "
+                            "brings them together.",
+                            facts.listeners, percent)};
+    if (facts.listeners >= 2)
+        return {"explain",
+                fmt::format("Policy {} may already steer these listeners, but only {} are read on the core "
+                            "where they arrive: connections that were opened before stay as they are, and "
+                            "affinityctl explain PID tells which listeners are not steered, and why.",
+                            facts.steered_by, percent)};
+    if (facts.listeners == 1 && facts.workers > 1)
+        return {
+            "reuseport",
+            fmt::format("{} processes share one listener: switch on reuseport in the server, then use "
+                        "affinity: full with steer: accept (a process for each connection: steer: tasks).",
+                        facts.workers)};
+    if (facts.listeners == 1 && facts.reader_cpus > 1)
+        return {"steer_flows", "The threads of one process share one listener: switch on reuseport in the "
+                               "server if it can, else use affinity: full with steer: flows."};
+    if (facts.reader_cpus <= 1 && facts.workers <= 1)
+        return {"bind_near", "One CPU reads what arrives on others: a policy with affinity: full puts the "
+                             "process and the interrupts together."};
+    return {"steer_clients",
+            fmt::format("Only {} are read on the core where they arrive, and no listener decides who gets a "
+                        "connection: use affinity: full with steer: flows.",
+                        percent)};
+}
+
 Document::Grid grid_of(const locality::ReadMatrix& matrix, const locality::Nearness& near,
                        locality::NearLevel level) {
     Document::Grid grid{
@@ -244,7 +324,11 @@ Document locality_document(const LocalityReport& report, const locality::Nearnes
     document.by_columns = true;
     document.value = value_of(report);
     document.title = "Where packets arrive and where they are read";
-    document.line(headline_of(report));
+    const auto reads = report.figures.total.reads;
+    document.line(fmt::format("{:.1f} s: {} {}{} by {} ({})", report.seen.seconds, grouped(reads),
+                              report.seen.has_other_protocols ? "" : "TCP ", reads == 1 ? "read" : "reads",
+                              counted(report.figures.workers.size(), "process", "processes"),
+                              report.subject));
     if (!report.figures.workers.empty()) add_workers(report, document.value, document);
     if (!report.figures.matrix.empty()) {
         Document::Map map{"Arrives (down), read (across)", "read on", {}};
@@ -255,7 +339,7 @@ Document locality_document(const LocalityReport& report, const locality::Nearnes
     }
     for (const auto& remark : document.value["remarks"])
         document.paragraph(remark.get<std::string>());
-    document.paragraph(closing_of(report));
+    document.paragraph(document.value["text"].get<std::string>());
     return document;
 }
 

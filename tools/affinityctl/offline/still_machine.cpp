@@ -50,7 +50,30 @@ class SeenLineage final : public planner::Lineage {
     const std::map<int, std::size_t>& policy_of_;
 };
 
+Result<std::vector<int>> processes_where(const Root& root,
+                                         const std::function<bool(const inventory::ProcessScan&)>& is_meant) {
+    const auto pids = inventory::list_pids(root);
+    if (!pids) return std::unexpected(pids.error());
+    std::vector<int> found;
+    for (const int pid : *pids)
+        if (const auto scan = inventory::ProcessScan::open(root, pid).value_or(std::nullopt);
+            scan && is_meant(*scan))
+            found.push_back(pid);
+    return found;
+}
+
 } // namespace
+
+Result<std::vector<int>> processes_of_unit(const Root& root, const std::string& unit) {
+    return processes_where(root, [&](const inventory::ProcessScan& scan) {
+        const auto names = planner::unit_names(scan.facts());
+        return std::ranges::find(names, unit) != names.end();
+    });
+}
+
+Result<std::vector<int>> processes_of_name(const Root& root, const std::string& name) {
+    return processes_where(root, [&](const inventory::ProcessScan& scan) { return scan.comm() == name; });
+}
 
 bool needs_sockets(const affinityd::policy::Policy& policy) {
     using affinityd::policy::Model;

@@ -19,6 +19,13 @@
 
 namespace affinityctl {
 
+/// Processes of a systemd unit, service, scope or slice, ascending; empty: there are none.
+[[nodiscard]] affinityd::Result<std::vector<int>> processes_of_unit(const affinityd::host::Root& root,
+                                                                    const std::string& unit);
+/// Processes of this name, ascending.
+[[nodiscard]] affinityd::Result<std::vector<int>> processes_of_name(const affinityd::host::Root& root,
+                                                                    const std::string& name);
+
 /// True if the policy's interfaces are those that its processes' sockets use, and their queues are placed.
 [[nodiscard]] bool needs_sockets(const affinityd::policy::Policy& policy);
 

@@ -3,7 +3,6 @@
 // machine.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/offline/still_machine.hpp"
-#include "affinityctl/offline/subjects.hpp"
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/documents.hpp"

@@ -3,7 +3,6 @@
 #include "locality/locality.hpp"
 
 #include "affinityctl/client/call.hpp"
-#include "affinityctl/locality/listeners.hpp"
 #include "affinityctl/locality/report.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"

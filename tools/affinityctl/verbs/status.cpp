@@ -2,7 +2,7 @@
 // affinityctl status: whether all is as the policies want it, or a problem list with the commands that help.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/findings.hpp"
-#include "affinityctl/offline/subjects.hpp"
+#include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"

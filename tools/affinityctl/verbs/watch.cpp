@@ -78,18 +78,17 @@ void put_line(int line, const std::string& text, attr_t look) {
     ::wclrtoeol(stdscr);
 }
 
-void draw(std::vector<TaskRow>& rows, const WatchView& view) {
+void draw(json& rows, const WatchView& view) {
     sort_rows(rows, view.order(), view.is_reversed());
     const std::size_t top = view.top(rows.size(), room());
     const std::size_t end = std::min(rows.size(), top + room());
     Document shown;
-    shown.add(Document::Table{watch_fields, watch_json({rows.begin() + static_cast<std::ptrdiff_t>(top),
-                                                        rows.begin() + static_cast<std::ptrdiff_t>(end)})});
+    shown.add(Document::Table{watch_fields, json(rows.begin() + static_cast<std::ptrdiff_t>(top),
+                                                 rows.begin() + static_cast<std::ptrdiff_t>(end))});
     ::werase(stdscr);
     put_line(0,
              fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
-                         rows.size(), rows.empty() ? 0 : top + 1, end,
-                         row_orders[static_cast<std::size_t>(view.order())],
+                         rows.size(), rows.empty() ? 0 : top + 1, end, view.order(),
                          view.is_reversed() ? " reversed" : "", view.is_paused() ? ", HELD" : ""),
              A_NORMAL);
     const auto text = to_text(shown, {.width = static_cast<std::size_t>(COLS), .unicode = true});
@@ -97,7 +96,7 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
     for (std::size_t at = 0; at < text.size() && line < LINES; ++line) {
         const auto stop = text.find('\n', at);
         const bool is_astray =
-            line >= above && rows[top + static_cast<std::size_t>(line - above)].is_astray();
+            line >= above && rows[top + static_cast<std::size_t>(line - above)]["astray"] == true;
         put_line(line, text.substr(at, stop - at), line == 1 ? A_REVERSE : is_astray ? A_BOLD : A_NORMAL);
         if (stop == std::string::npos) break;
         at = stop + 1;
@@ -108,8 +107,7 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
 /// Shows rows on the terminal until q. Arrow and page keys scroll, s takes the next order, r reverses it,
 /// space pauses. `look` is called once per interval; if it returns an error, the watch ends with that.
 std::expected<void, std::string>
-run_watch_screen(milliseconds interval,
-                 const std::function<std::expected<std::vector<TaskRow>, std::string>()>& look) {
+run_watch_screen(milliseconds interval, const std::function<std::expected<json, std::string>()>& look) {
     std::setlocale(LC_CTYPE, "");
     const std::unique_ptr<SCREEN, EndScreen> screen(::newterm(nullptr, stdout, stdin));
     if (!screen) return std::unexpected(std::string("this terminal cannot be drawn on (TERM): try --once"));
@@ -118,7 +116,7 @@ run_watch_screen(milliseconds interval,
     ::keypad(stdscr, true);
     ::curs_set(0);
     WatchView view;
-    std::vector<TaskRow> rows;
+    auto rows = json::array();
     for (auto next = steady_clock::now();;) {
         if (!view.is_paused() && steady_clock::now() >= next) {
             auto fresh = look();
@@ -140,13 +138,6 @@ struct ScreenOptions {
     bool once = false;
 };
 
-RowOrder order_named(const std::string& name) {
-    std::size_t at = 0;
-    while (at + 1 < std::size(row_orders) && name != row_orders[at])
-        ++at;
-    return static_cast<RowOrder>(at);
-}
-
 /// The fault of a policy's name; "": nothing.
 std::string unknown_policy(const json& status, const std::string& asked) {
     if (asked.empty()) return {};
@@ -159,7 +150,7 @@ std::string unknown_policy(const json& status, const std::string& asked) {
     return "the daemon has no policy " + asked + (hint.empty() ? "" : " (" + hint + ")");
 }
 
-using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
+using Look = std::function<std::expected<json, std::string>()>;
 
 Outcome once(const ScreenOptions& options, const Look& look) {
     auto rows = look(); // the second look counts from this one
@@ -168,9 +159,9 @@ Outcome once(const ScreenOptions& options, const Look& look) {
         rows = look();
     }
     if (!rows) return failed(exit_failure, rows.error());
-    sort_rows(*rows, order_named(options.order), false);
+    sort_rows(*rows, options.order, false);
     Document document;
-    document.value = watch_json(*rows);
+    document.value = std::move(*rows);
     document.add(Document::Table{watch_fields, document.value});
     return document;
 }
@@ -180,7 +171,7 @@ Outcome run_watch(const ScreenOptions& options, const Globals& globals) {
     if (!root) return failed(root.error());
     CallError last; // of a call of the daemon
     TaskSampler sampler(*root);
-    const Look look = [&]() -> std::expected<std::vector<TaskRow>, std::string> {
+    const Look look = [&]() -> std::expected<json, std::string> {
         const auto status = ask_daemon_object(globals, "GetStatus");
         if (!status) {
             last = status.error();
