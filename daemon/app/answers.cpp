@@ -293,17 +293,6 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     return problems;
 }
 
-/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`. A lane or a group
-/// is the policy's even for a thread that a rule names.
-policy::Position decided_by(const policy::Policy& policy, const status::ThreadExplanation& thread) {
-    const auto& plan = thread.plan;
-    const bool is_the_rules =
-        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
-    const auto rule =
-        plan.target ? plan.target->distribution.rule : (is_the_rules && thread.rule ? *thread.rule + 1 : 0);
-    return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
-}
-
 /// One problem whose text has only other numbers in it is the same.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
@@ -607,7 +596,7 @@ status::ThreadExplanation Daemon::explain_thread(const World& world, std::option
         const auto& wanted_by = world.policy(*policy);
         value.rule = planner::rule_of(wanted_by, thread.comm, index, joined);
         if (planner::is_in_force(wanted_by, joined)) value.joined = *joined;
-        if (!thread.is_immovable()) value.decided_by = decided_by(wanted_by, value);
+        value.decided_by = decided_by(wanted_by, value);
     }
     if (value.plan.kept_off && !of.released) of.kept_off = value.plan.kept_off;
     if (value.plan.target) value.reason = planner::reason_of(world.placements(), *value.plan.target);

@@ -414,6 +414,16 @@ json to_json(const Overview& overview) {
             {"floods", list_of(overview.floods, flood_json)}};
 }
 
+std::optional<policy::Position> decided_by(const policy::Policy& policy, const ThreadExplanation& thread) {
+    if (thread.thread.is_immovable()) return std::nullopt;
+    const auto& plan = thread.plan;
+    const bool is_the_rules =
+        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
+    const auto rule =
+        plan.target ? plan.target->distribution.rule : (is_the_rules && thread.rule ? *thread.rule + 1 : 0);
+    return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
+}
+
 json to_json(const ThreadExplanation& thread, const ProcessExplanation& process) {
     json value{{"tid", thread.thread.id.tid},
                {"comm", thread.thread.comm},

@@ -218,6 +218,12 @@ struct ThreadExplanation {
     std::optional<planner::Joined> joined{};    ///< what it has asked for itself, where that is in force
 };
 
+/// Where the file says what becomes of a thread of the policy: its thread rule, or the policy's `match`. A
+/// lane or a group is the policy's even for a thread that a rule names. No value: the kernel has it
+/// immovable.
+[[nodiscard]] std::optional<policy::Position> decided_by(const policy::Policy& policy,
+                                                         const ThreadExplanation& thread);
+
 /// One policy that was considered for a process.
 struct Considered {
     std::string policy;

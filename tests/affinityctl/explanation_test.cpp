@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `affinityctl explain` prints of a process.
-#include "affinityctl/verbs/documents.hpp"
+#include "affinityctl/verbs/verb.hpp"
 
 #include <gtest/gtest.h>
 

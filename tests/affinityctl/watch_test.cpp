@@ -10,8 +10,6 @@
 namespace affinityctl {
 namespace {
 
-using Key = WatchView::Key;
-
 nlohmann::json row(int tid, const std::string& name, double share, int cpu = 0) {
     return {{"pid", tid},
             {"tid", tid},
@@ -43,35 +41,6 @@ TEST(Watch, RowsAreSortedAndEqualOnesKeepTheirPlace) {
     EXPECT_EQ(tids(rows), (std::vector{2, 3, 1}));
     sort_rows(rows, "cpu", true);
     EXPECT_EQ(tids(rows), (std::vector{2, 3, 1}));
-}
-
-TEST(Watch, ScrollingStopsAtBothEnds) {
-    WatchView view;
-    EXPECT_EQ(view.top(100, 10), 0U);
-    view.press(Key::up, 100, 10);
-    EXPECT_EQ(view.top(100, 10), 0U);
-    view.press(Key::page_down, 100, 10);
-    view.press(Key::down, 100, 10);
-    EXPECT_EQ(view.top(100, 10), 11U);
-    view.press(Key::end, 100, 10);
-    EXPECT_EQ(view.top(100, 10), 90U);
-    EXPECT_EQ(view.top(5, 10), 0U) << "most of the threads have gone";
-    view.press(Key::page_up, 5, 10);
-    EXPECT_EQ(view.top(100, 10), 0U);
-    EXPECT_EQ(view.top(100, 0), 0U) << "a terminal of two lines";
-}
-
-TEST(Watch, Keys) {
-    WatchView view;
-    EXPECT_STREQ(view.order(), "share");
-    for (std::size_t i = 0; i < std::size(row_orders); ++i)
-        EXPECT_TRUE(view.press(Key::next_order, 1, 1));
-    EXPECT_STREQ(view.order(), "share");
-    view.press(Key::reverse, 1, 1);
-    EXPECT_TRUE(view.is_reversed());
-    view.press(Key::pause, 1, 1);
-    EXPECT_TRUE(view.is_paused());
-    EXPECT_FALSE(view.press(Key::quit, 1, 1));
 }
 
 std::string line_of(const nlohmann::json& row) {

@@ -4,7 +4,10 @@
 #include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityctl {
 
@@ -95,6 +98,44 @@ std::string record_rate(const json& record) {
 std::string record_cost(const json& record) {
     return is_measured(record) ? figure(record.value("cpu_seconds", 0.0) / (record.value("bytes", 0.0) / 1e9))
                                : "-";
+}
+
+std::string model_of(const json& policy) {
+    const auto model = text_of(policy, "affinity");
+    if (policy.value("released", false)) return model + ", released";
+    return policy.value("active", true) ? model : model + ", off";
+}
+
+bool has_note(const json& policy, std::string_view begin) { return text(policy, "note").starts_with(begin); }
+
+std::string nics_of(const json& policy) {
+    return cell(joined(list(policy, "nics"), ",")) + (has_note(policy, "no interface ") ? " (!)" : "");
+}
+
+std::string processes_of(const json& policy) {
+    return text_of(policy, "processes") + (has_note(policy, "no process ") ? " (!)" : "");
+}
+
+std::string held_of(std::uint64_t held, std::uint64_t wanted) {
+    return wanted == 0 ? "-" : fmt::format("{}/{}", held, wanted);
+}
+
+std::string threads_of(const json& policy) {
+    return held_of(count(policy, "threads_in_place"), count(policy, "threads_wanted"));
+}
+
+std::string queues_of(const json& policy) {
+    return held_of(count(policy, "queues_held"), count(policy, "queues_wanted"));
+}
+
+std::string gain_text(const json& policy) { return text_of(policy, "cost"); }
+
+/// The part of its packets that are read on the core where they arrive.
+std::string local_of(const json& policy) {
+    const auto local = member(policy, "local");
+    const auto core = member(member(local, "same"), "core");
+    if (!core.is_number() || count(local, "samples") < fewest_samples) return "-";
+    return fmt::format("{:.0f} %", 100 * core.get<double>());
 }
 
 /// The name of a queue: its interface and number, or else its interrupt.
@@ -222,24 +263,31 @@ constexpr Field steers[] = {
     {"left", "", "object[]", "others, by reason", not_steered},
 };
 constexpr Field policies[] = {
-    {"name", "", "text", "its name"},
+    {"name", "POLICY", "text", "its name"},
     {"description", "", "text*", "its description"},
     {"file", "", "text*", "its file"},
     {"affinity", "", "text*", "none, irq, process or full"},
-    {"cpus", "", "cpus*", "the CPUs of its tasks"},
+    {"", "MODEL", "text", "", {}, model_of},
+    {"cpus", "CPUS", "cpus*", "the CPUs of its tasks"},
     {"active", "", "flag*", "it is carried out"},
     {"released", "", "flag*", "it was released by hand"},
     {"nics", "", "text[]*", "its interfaces"},
+    {"", "NICS", "text", "", {}, nics_of},
     {"lanes", "", "object[]*", "its lanes", lanes},
     {"processes", "", "count*", "its processes"},
+    {"", "PROCS", "text", "", {}, processes_of},
     {"threads", "", "count*", "their threads"},
     {"threads_wanted", "", "count*", "threads that it gives a place"},
     {"threads_in_place", "", "count*", "threads that have it"},
+    {"", "THREADS", "text", "", {}, threads_of},
+    {"", "QUEUES", "text", "", {}, queues_of},
     {"threads_drifted", "", "count*", "threads that another program changed since the last look"},
-    {"drift_put_right", "", "count*", "changes by other programs that were corrected since the start"},
+    {"drift_put_right", "PUT RIGHT", "count*", "changes by other programs that were corrected since the start"},
     {"note", "", "text*", "the respect in which it does not do its work, or restricts nothing here"},
     {"joined", "", "object*", "under allow_join", joins},
     {"local", "", "object*", "where enough reads were counted", locals},
+    {"", "LOCAL", "text", "", {}, local_of},
+    {"", "COST", "text", "", {}, gain_text},
     {"steer", "", "object*", "where it steers listeners", steers},
     {"at_arrivals", "", "object[]*", "under steer: tasks", at_arrivals},
 };
@@ -495,7 +543,7 @@ const Fields status_answer = fields::statuses, plan_answer = fields::plans,
              seat_fields = fields::seats, queue_fields = fields::queues, thread_fields = fields::threads,
              explained_thread_fields = fields::placed_threads, cost_fields = fields::costs,
              action_fields = fields::actions, record_fields = fields::records,
-             candidate_fields = fields::candidates;
+             candidate_fields = fields::candidates, policy_fields = fields::policies;
 
 std::string local_sentence(const json& local) {
     const auto samples = count(local, "samples");
@@ -527,6 +575,22 @@ std::map<std::string, QueueCount> queues_by_policy(const json& status) {
             counts[policy].held += is_held ? 1 : 0;
         }
     return counts;
+}
+
+std::vector<std::string>
+about_policies(const std::vector<std::pair<std::string, std::string>>& policies_and_sentences) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> by_sentence;
+    for (const auto& [policy, sentence] : policies_and_sentences) {
+        auto found = std::ranges::find(by_sentence, sentence, [](const auto& known) { return known.first; });
+        if (found == by_sentence.end()) found = by_sentence.insert(found, {sentence, {}});
+        if (!policy.empty()) found->second.push_back(policy);
+    }
+    std::vector<std::string> lines;
+    for (const auto& [sentence, names] : by_sentence)
+        lines.push_back(names.empty() ? sentence
+                                      : fmt::format("{} {}: {}", names.size() == 1 ? "policy" : "policies",
+                                                    fmt::join(names, ", "), sentence));
+    return lines;
 }
 
 std::string balance_line(const json& answer) { return text(member(answer, "balance"), "text"); }

@@ -8,6 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace affinityctl {
 
@@ -19,6 +21,8 @@ extern const Fields history_answer;
 // Their parts that have tables.
 extern const Fields seat_fields, queue_fields, thread_fields, explained_thread_fields, cost_fields,
     action_fields, record_fields, candidate_fields;
+/// For its table, rows get "queues_held" and "queues_wanted", and "cost": the gain in words.
+extern const Fields policy_fields;
 
 /// Figures on fewer samples than these are not shown as percentages.
 inline constexpr std::uint64_t fewest_samples = 20;
@@ -38,6 +42,10 @@ struct QueueCount {
 /// By policy, from the daemon's GetStatus. Queues that another policy decides about, and those of a released
 /// one, are not counted.
 [[nodiscard]] std::map<std::string, QueueCount> queues_by_policy(const nlohmann::json& status);
+
+/// "policies web, db: it has no queue": each sentence once, with the policies that it is about; "" is none.
+[[nodiscard]] std::vector<std::string>
+about_policies(const std::vector<std::pair<std::string, std::string>>& policies_and_sentences);
 
 /// Crowded cores in one line, as a status or plan says; "" for none.
 [[nodiscard]] std::string balance_line(const nlohmann::json& answer);

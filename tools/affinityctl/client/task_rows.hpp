@@ -7,7 +7,6 @@
 #include "inventory/process_files.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -43,26 +42,6 @@ class TaskSampler {
     };
     const affinityd::host::Root* root_;
     std::map<int, Sample> before_; ///< by tid
-};
-
-/// The rows that a person has chosen to see. Pure, so that tests need no terminal.
-class WatchView {
-  public:
-    enum class Key { quit, up, down, page_up, page_down, home, end, next_order, reverse, pause, none };
-
-    /// False: the watch is over. `rows` exist, and the terminal shows `lines` of them.
-    bool press(Key key, std::size_t rows, std::size_t lines);
-
-    /// First row to show. No line stays empty while there are rows to fill it.
-    [[nodiscard]] std::size_t top(std::size_t rows, std::size_t lines) const;
-    [[nodiscard]] const char* order() const { return row_orders[order_]; }
-    [[nodiscard]] bool is_reversed() const { return reversed_; }
-    [[nodiscard]] bool is_paused() const { return paused_; }
-
-  private:
-    std::size_t top_ = 0, order_ = 0;
-    bool reversed_ = false;
-    bool paused_ = false;
 };
 
 } // namespace affinityctl

@@ -2,7 +2,6 @@
 #include "planner/check.hpp"
 
 #include "affinityctl/offline/policy_documents.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
@@ -41,8 +40,9 @@ namespace affinityctl {
 
 namespace {
 
+namespace fs = std::filesystem;
 namespace policy = affinityd::policy;
-using affinityd::Result;
+using affinityd::host::Root;
 using affinityd::planner::Matches;
 using nlohmann::json;
 using policy::Diagnostic;
@@ -133,58 +133,52 @@ Document check_document(const policy::ReadResult& result, const Findings& findin
     return document;
 }
 
-namespace fs = std::filesystem;
-
 constexpr std::array unit_folders{"/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/system",
                                   "/etc/systemd/system"};
 
-/// The last assignment of a file counts; an empty one takes back those before it.
-void read_affinity(const fs::path& file, std::string& value) {
-    constexpr std::string_view key = "CPUAffinity=";
-    std::ifstream in(file);
-    for (std::string line; std::getline(in, line);)
-        if (line.starts_with(key)) value = line.substr(key.size());
+/// In the order of their names; none where there is no such folder.
+std::set<fs::path> files_in(const fs::path& folder) {
+    std::set<fs::path> files;
+    std::error_code code;
+    for (fs::directory_iterator at(folder, code); !code && at != fs::directory_iterator(); at.increment(code))
+        files.insert(at->path());
+    return files;
 }
 
-/// CPUAffinity= of a unit's files on this machine; "": it has none.
+/// CPUAffinity= of a unit's files on this machine, drop-ins last; "": it has none.
 std::string unit_affinity(const std::string& unit) {
+    constexpr std::string_view key = "CPUAffinity=";
     std::vector<std::string> names{unit};
     if (const auto at = unit.find('@'), dot = unit.rfind('.'); at < dot && dot != std::string::npos)
-        names.insert(names.begin(), unit.substr(0, at + 1) + unit.substr(dot));
-    std::string value;
+        names.insert(names.begin(), unit.substr(0, at + 1) + unit.substr(dot)); // its template
+    std::vector<fs::path> files;
     for (const auto& name : names)
         for (const char* folder : unit_folders)
-            read_affinity(fs::path(folder) / name, value);
+            files.push_back(fs::path(folder) / name);
     for (const auto& name : names)
-        for (const char* folder : unit_folders) {
-            std::error_code code;
-            std::set<fs::path> files;
-            for (fs::directory_iterator at(fs::path(folder) / (name + ".d"), code);
-                 !code && at != fs::directory_iterator(); at.increment(code))
-                if (at->path().extension() == ".conf") files.insert(at->path());
-            for (const auto& file : files)
-                read_affinity(file, value);
-        }
+        for (const char* folder : unit_folders)
+            std::ranges::copy_if(files_in(fs::path(folder) / (name + ".d")), std::back_inserter(files),
+                                 [](const fs::path& file) { return file.extension() == ".conf"; });
+    std::string value; // of the last assignment; an empty one takes back those before it
+    for (const auto& file : files) {
+        std::ifstream in(file);
+        for (std::string line; std::getline(in, line);)
+            if (line.starts_with(key)) value = line.substr(key.size());
+    }
     return value;
 }
 
 /// Units that the machine has files of, and the users of etc/passwd. A recording has neither.
-affinityd::planner::KnownNames read_known_names(const affinityd::host::Root& root) {
+affinityd::planner::KnownNames read_known_names(const Root& root) {
     affinityd::planner::KnownNames names;
     const auto passwd = root.etc().text("passwd").value_or("");
-    for (std::string_view rest = passwd; !rest.empty();) {
-        const auto line = rest.substr(0, rest.find('\n'));
-        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    for (const auto line : affinityd::split(passwd, '\n'))
         if (const auto colon = line.find(':'); colon != std::string_view::npos && colon > 0)
             names.users.emplace_back(line.substr(0, colon));
-    }
-    if (!root.is_live()) return names;
-    for (const char* folder : unit_folders) {
-        std::error_code code;
-        for (fs::directory_iterator at(folder, code); !code && at != fs::directory_iterator();
-             at.increment(code))
-            names.units.push_back(at->path().filename().string());
-    }
+    for (const char* folder : unit_folders)
+        if (root.is_live())
+            for (const auto& file : files_in(folder))
+                names.units.push_back(file.filename().string());
     return names;
 }
 
@@ -194,22 +188,22 @@ struct CheckOptions {
 };
 
 /// Processes that the policies match now; no value on a recording without processes.
-std::optional<Matches> on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
+std::optional<Matches> on_processes(const policy::PolicySet& set, const Root& root) {
     namespace inventory = affinityd::inventory;
     inventory::FactSources sources(root, inventory::ask_name_service);
     std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
-    for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
-        if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan)
-            kept.push_back((*scan)->shared_facts());
-    if (kept.empty()) return std::nullopt;
     std::vector<const inventory::ProcessFacts*> processes;
-    for (const auto& facts : kept)
-        processes.push_back(facts.get());
+    for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
+        if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan) {
+            kept.push_back((*scan)->shared_facts());
+            processes.push_back(kept.back().get());
+        }
+    if (kept.empty()) return std::nullopt;
     return affinityd::planner::check_matches(set, processes, read_known_names(root));
 }
 
 /// A library that programs ask for the number of CPUs, among those that the processes have mapped; "": none.
-std::string counting_library(const affinityd::host::Root& root, const std::vector<int>& pids) {
+std::string counting_library(const Root& root, const std::vector<int>& pids) {
     for (const int pid : pids) {
         const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
         for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
@@ -218,137 +212,108 @@ std::string counting_library(const affinityd::host::Root& root, const std::vecto
     return {};
 }
 
+void note(Findings& into, const policy::Policy& about, std::string message, std::string hint) {
+    into.push_back({.severity = Severity::note,
+                    .at = about.at,
+                    .length = 1,
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .source_line = {}});
+}
+
 /// A unit's own CPUs, which the policy of its processes replaces.
 void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::string>& units, Findings& into) {
-    if (policy.prior == policy::Prior::keep || policy.model == policy::Model::irq ||
-        policy.model == policy::Model::none)
-        return;
+    const bool places_tasks = policy.model == policy::Model::process || policy.model == policy::Model::full;
+    if (policy.prior == policy::Prior::keep || !places_tasks) return;
     for (const auto& unit : units)
         if (const auto cpus = unit_affinity(unit); !cpus.empty())
-            into.push_back({.severity = Severity::note,
-                            .at = policy.at,
-                            .length = 1,
-                            .message = fmt::format(
-                                "{} has CPUAffinity={} of its own, which this policy replaces", unit, cpus),
-                            .hint = "remove it there, or write prior: keep",
-                            .source_line = {}});
+            note(into, policy,
+                 fmt::format("{} has CPUAffinity={} of its own, which this policy replaces", unit, cpus),
+                 "remove it there, or write prior: keep");
 }
 
 /// Policies that steer, where the kernel does not let a daemon do it. Only root can find out.
-void tell_of_steering(const policy::PolicySet& set, const affinityd::host::Root& root, Findings& into) {
-    const auto steers = [](const policy::Policy& one) {
+void tell_of_steering(const policy::PolicySet& set, const Root& root, Findings& into) {
+    const auto first = std::ranges::find_if(set.policies, [](const policy::Policy& one) {
         return one.model == policy::Model::full && one.steer != policy::Steer::none;
-    };
-    const auto first = std::ranges::find_if(set.policies, steers);
+    });
     if (first == set.policies.end() || ::geteuid() != 0) return;
     if (const auto reads = affinityd::steer::Reads::open(root, {.with_takers = true}); !reads)
-        into.push_back({.severity = Severity::note,
-                        .at = first->at,
-                        .length = 1,
-                        .message = "connections cannot be steered to their workers here, and reads are not "
-                                   "counted: " +
-                                   reads.error().message,
-                        .hint = "affinityd(8) says what BPF needs; steer: none does without it",
-                        .source_line = {}});
+        note(into, *first,
+             "connections cannot be steered to their workers here, and reads are not counted: " +
+                 reads.error().message,
+             "affinityd(8) says what BPF needs; steer: none does without it");
 }
 
-/// Findings of the machine.
-struct Here {
-    Findings findings;
-    std::optional<Matches> matches;
-};
-
-/// An Error if the machine cannot be read.
-Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
-    const auto root = affinityd::host::Root::open(path);
-    if (!root) return std::unexpected(root.error());
-    auto machine = affinityd::machine::read_machine(*root);
-    if (!machine) return std::unexpected(machine.error());
-    Here here{std::move(machine->label_findings), on_processes(set, *root)};
+/// Adds the findings of the machine; returns the processes that match.
+std::optional<Matches> check_here(const policy::PolicySet& set, const std::string& path, Findings& into) {
+    const auto root = need(Root::open(path));
+    const auto machine = need(affinityd::machine::read_machine(root));
+    auto matches = on_processes(set, root);
+    std::ranges::copy(machine.label_findings, std::back_inserter(into));
     affinityd::planner::CheckedHere known;
-    for (std::size_t i = 0; here.matches && i < set.policies.size(); ++i) {
+    for (std::size_t i = 0; matches && i < set.policies.size(); ++i) {
         const auto& one = set.policies[i];
-        if (auto library = counting_library(*root, here.matches->pids[i]); !library.empty())
+        if (auto library = counting_library(root, matches->pids[i]); !library.empty())
             known.counting.emplace(one.name, std::move(library));
-        if (root->is_live()) tell_of_unit_affinity(one, here.matches->units[i], here.findings);
+        if (root.is_live()) tell_of_unit_affinity(one, matches->units[i], into);
     }
-    if (root->is_live()) tell_of_steering(set, *root, here.findings);
-    std::ranges::move(affinityd::planner::check_on_machine(set, *machine, known),
-                      std::back_inserter(here.findings));
-    if (here.matches) std::ranges::move(here.matches->notes, std::back_inserter(here.findings));
-    return here;
+    if (root.is_live()) tell_of_steering(set, root, into);
+    std::ranges::move(affinityd::planner::check_on_machine(set, machine, known), std::back_inserter(into));
+    if (matches) std::ranges::copy(matches->notes, std::back_inserter(into));
+    return matches;
 }
 
-/// A file of the name of the daemon's settings is no policy.
-std::pair<std::vector<std::string>, std::vector<std::string>>
-settings_apart(const std::vector<std::string>& paths) {
-    std::pair<std::vector<std::string>, std::vector<std::string>> parts;
-    for (const auto& path : paths) {
-        const bool is_settings = path.substr(path.rfind('/') + 1) == "affinityd.yaml";
-        (is_settings ? parts.second : parts.first).push_back(path);
+/// The settings that are named, or those at the usual place if there are any.
+void check_settings_files(const std::vector<std::string>& paths, bool usual, Findings& into) {
+    for (const auto& path : usual ? std::vector<std::string>{policy::standard_settings} : paths) {
+        const auto text = need(affinityd::host::read_file(path));
+        if (!text && !usual) throw CallError{exit_failure, path + ": there is no such file"};
+        if (text) std::ranges::move(policy::check_settings(path, *text), std::back_inserter(into));
     }
-    return parts;
-}
-
-/// `usual`: that at the usual place too, if there is one.
-Result<void> check_settings_files(std::vector<std::string> paths, bool usual, Findings& findings) {
-    if (usual) paths.emplace_back(policy::standard_settings);
-    for (const auto& path : paths) {
-        const auto text = affinityd::host::read_file(path);
-        if (!text) return std::unexpected(text.error());
-        if (!*text && !usual) return affinityd::fail("there is no such file", path);
-        if (!*text) continue;
-        std::ranges::move(policy::check_settings(path, **text), std::back_inserter(findings));
-    }
-    return {};
 }
 
 Outcome run_check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
-    const auto [policies, settings] = settings_apart(options.paths);
-    if (auto read = check_settings_files(settings, options.paths.empty(), findings); !read)
-        return failed(read.error());
-    const auto read_policy_files = [&]() -> Result<std::vector<policy::Document>> {
-        if (options.paths.empty()) return policy::read_folders(daemon_folders(globals));
-        // Settings alone are no reason to look at the daemon's policies.
-        if (policies.empty()) return {};
-        return policy_documents(policies, findings);
-    };
-    auto documents = read_policy_files();
-    if (!documents) return failed(documents.error());
+    const bool usual = options.paths.empty();
+    // A file of the name of the daemon's settings is no policy.
+    auto paths = options.paths;
+    const auto rest = std::ranges::stable_partition(
+        paths, [](const std::string& path) { return path.substr(path.rfind('/') + 1) != "affinityd.yaml"; });
+    check_settings_files({rest.begin(), rest.end()}, usual, findings);
+    paths.erase(rest.begin(), rest.end());
+    // Settings alone are no reason to look at the daemon's policies.
+    auto documents = usual ? read_policy_folders({}, globals) : need(policy_documents(paths, findings));
     // Files of forms of labels are another language.
-    std::erase_if(*documents, [&](const policy::Document& document) {
+    std::erase_if(documents, [&](const policy::Document& document) {
         const bool is_labels = affinityd::machine::has_labels(document.text);
         if (is_labels)
             std::ranges::move(affinityd::machine::check_labels(document.path, document.text),
                               std::back_inserter(findings));
         return is_labels;
     });
-    auto result = policy::read_policies(*documents);
+    auto result = policy::read_policies(documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
     std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
     if (!globals.is_recorded()) policy::resolve_programs(result.set);
-    auto here = on_machine(result.set, globals.root);
-    if (!here) return failed(here.error());
-    std::ranges::move(here->findings, std::back_inserter(findings));
-    policy::add_source_lines(findings, *documents);
+    const auto matches = check_here(result.set, globals.root, findings);
+    policy::add_source_lines(findings, documents);
     policy::sort_by_place(findings);
-    for (auto& d : findings)
-        if (options.strict && d.severity == Severity::warning) d.severity = Severity::error;
-    std::ranges::stable_sort(findings, std::ranges::greater{}, &policy::Diagnostic::severity);
-    return check_document(result, findings, here->matches);
+    for (auto& finding : findings)
+        if (options.strict && finding.severity == Severity::warning) finding.severity = Severity::error;
+    std::ranges::stable_sort(findings, std::ranges::greater{}, &Diagnostic::severity);
+    return check_document(result, findings, matches);
 }
 
 } // namespace
 
 void add_check(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<CheckOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "check",
-                           .summary = "faults of policy files; needs no daemon",
-                           .example = "affinityctl check nginx.yaml",
-                           .answer = check_fields},
-                          globals, status, [&globals, options] { return run_check(*options, globals); });
+    const auto [verb, options] = add_verb(app,
+                                          {.name = "check",
+                                           .summary = "faults of policy files; needs no daemon",
+                                           .example = "affinityctl check nginx.yaml",
+                                           .answer = check_fields},
+                                          globals, status, run_check);
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
                      "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");

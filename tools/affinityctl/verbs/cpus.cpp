@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl cpus EXPR: the CPUs of a CPU-set expression on this machine.
 #include "affinityctl/offline/cpu_expr.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "base/cpu_set.hpp"
 #include "host/root.hpp"
 #include "machine/machine.hpp"
 #include "netdev/reader.hpp"
@@ -13,8 +11,6 @@
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
-#include <expected>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,8 +22,6 @@ namespace affinityctl {
 
 namespace {
 
-using affinityd::CpuSet;
-using affinityd::policy::CpuExpr;
 using nlohmann::json;
 namespace policy = affinityd::policy;
 
@@ -73,19 +67,6 @@ Document fault_document(Exit code, const CpuExprFault& error, const CpusOptions&
     return document;
 }
 
-Document cpus_document(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology,
-                       const CpusOptions& options) {
-    const CpuSet offline = cpus - topology.online;
-    Document document;
-    document.line(options.mask ? cpus.to_mask() : cpus.to_list());
-    if (cpus.empty()) document.complaints.emplace_back("affinityctl: no CPU is in this set");
-    if (!offline.empty()) document.complaints.push_back("affinityctl: offline now: CPU " + offline.to_list());
-    document.value =
-        record(cpus_answer, {true, policy::to_string(expr), cpus.to_list(), cpus.to_mask(), cpus.count(),
-                             offline.to_list(), left_out, left_out, left_out, left_out});
-    return document;
-}
-
 /// The fault, with a hint if what is not understood is an interface's name.
 CpuExprFault with_nic_hint(CpuExprFault fault, const std::string& text, const affinityd::host::Root& root) {
     const auto nics = affinityd::netdev::read_nics(root);
@@ -114,20 +95,28 @@ Outcome run_cpus(const CpusOptions& options, const Globals& globals) {
     affinityd::machine::Machine machine{std::move(*topology), {}, {}};
     const auto found = evaluate_cpu_expr(*expr, options.nics, machine, *root);
     if (!found) return fault_document(exit_failure, found.error(), options);
-    return cpus_document(*expr, *found, machine.topology, options);
+    const auto offline = *found - machine.topology.online;
+    Document document;
+    document.line(options.mask ? found->to_mask() : found->to_list());
+    if (found->empty()) document.complaints.emplace_back("affinityctl: no CPU is in this set");
+    if (!offline.empty()) document.complaints.push_back("affinityctl: offline now: CPU " + offline.to_list());
+    document.value =
+        record(cpus_answer, {true, policy::to_string(*expr), found->to_list(), found->to_mask(),
+                             found->count(), offline.to_list(), left_out, left_out, left_out, left_out});
+    return document;
 }
 
 } // namespace
 
 void add_cpus(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<CpusOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "cpus",
-                           .summary = "the CPUs that a CPU-set expression stands for here",
-                           .example = "affinityctl cpus 'llc:2 & !smt - housekeeping'",
-                           .answer = cpus_answer,
-                           .manual = "affinityd.policy(5) has the language, affinityctl(1) the verb"},
-                          globals, status, [&globals, options] { return run_cpus(*options, globals); });
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "cpus",
+                  .summary = "the CPUs that a CPU-set expression stands for here",
+                  .example = "affinityctl cpus 'llc:2 & !smt - housekeeping'",
+                  .answer = cpus_answer,
+                  .manual = "affinityd.policy(5) has the language, affinityctl(1) the verb"},
+                 globals, status, run_cpus);
     verb->add_option("EXPR", options->text, "the expression; in a shell, in quotes")->required();
     add_repeated(*verb, "--nic", options->nics,
                  "the meaning of a bare `nic`: an interface or a glob; may be given again; without: all "

@@ -3,14 +3,9 @@
 // machine.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/offline/still_machine.hpp"
-#include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/ask.hpp"
-#include "affinityctl/verbs/documents.hpp"
-#include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "status/json.hpp"
@@ -20,11 +15,10 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,30 +34,10 @@ namespace policy = affinityd::policy;
 namespace status = affinityd::status;
 using affinityd::inventory::Thread;
 
-/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.
-std::optional<policy::Position> decided_by(const policy::Policy& policy, const Thread& thread, unsigned index,
-                                           const planner::ThreadPlan& plan) {
-    using planner::NoPlace;
-    if (thread.is_immovable()) return std::nullopt;
-    // A lane or a group is the policy's even for a thread that a rule names.
-    if (plan.target) {
-        const auto rule = plan.target->distribution.rule;
-        return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
-    }
-    const auto rule = planner::Matcher::thread_rule(policy, thread.comm, index);
-    const bool is_the_rules = plan.untouched == NoPlace::leave || plan.untouched == NoPlace::outside;
-    return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
-}
-
 json explain_process(StillMachine& still, const SeenProcess& process) {
-    status::ProcessExplanation value{.pid = process.scan.id().tid,
-                                     .comm = process.scan.comm(),
-                                     .policy = {},
-                                     .considered = {},
-                                     .nics = {},
-                                     .nics_note = {},
-                                     .fenced_unit = {},
-                                     .fence_state = {}};
+    status::ProcessExplanation value;
+    value.pid = process.scan.id().tid;
+    value.comm = process.scan.comm();
     const auto& policies = still.policies().policies;
     for (auto& verdict : still.consider(process)) {
         const auto& considered = policies[verdict.policy];
@@ -80,15 +54,11 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
     json threads = json::array();
     unsigned index = 0;
     still.plan(process, [&](const Thread& thread, const planner::ThreadPlan& plan) {
-        status::ThreadExplanation one{.thread = thread,
-                                      .plan = plan,
-                                      .reason = {},
-                                      .decided_by = {},
-                                      .original = {},
-                                      .cpuset = cpuset == nullptr ? affinityd::CpuSet() : *cpuset};
+        status::ThreadExplanation one{.thread = thread, .plan = plan};
+        if (cpuset != nullptr) one.cpuset = *cpuset;
         if (process.policy) {
             one.rule = planner::Matcher::thread_rule(policies[*process.policy], thread.comm, index);
-            one.decided_by = decided_by(policies[*process.policy], thread, index, plan);
+            one.decided_by = status::decided_by(policies[*process.policy], one);
         }
         if (plan.target) one.reason = planner::reason_of(still.placements(), *plan.target);
         threads.push_back(status::to_json(one, value));
@@ -102,22 +72,23 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
 json explain_queue(const StillMachine& still, const planner::QueueTarget& target) {
     using State = status::QueueStatus::State;
     const auto present = still.present(target.subject);
-    return status::to_json(status::QueueStatus{.subject = target.subject,
-                                               .nic = target.nic,
-                                               .policy = target.policy,
-                                               .wanted = target.wanted,
-                                               .present = present.value_or(affinityd::machine::Setting{}),
-                                               .reason = target.reason,
-                                               .original = {},
-                                               .state = target.rank > 0             ? State::decided_by_other
-                                                        : !present                  ? State::not_read
-                                                        : *present == target.wanted ? State::in_place
-                                                                                    : State::not_in_place,
-                                               .note = target.rank > 0
-                                                           ? "another interface on the same line decides"
-                                                       : !present ? "its setting is not recorded"
-                                                                  : "",
-                                               .shared_with = target.shared_with});
+    status::QueueStatus value;
+    value.subject = target.subject;
+    value.nic = target.nic;
+    value.policy = target.policy;
+    value.wanted = target.wanted;
+    value.present = present.value_or(affinityd::machine::Setting{});
+    value.reason = target.reason;
+    value.shared_with = target.shared_with;
+    value.state = present == target.wanted ? State::in_place : State::not_in_place;
+    if (target.rank > 0) {
+        value.state = State::decided_by_other;
+        value.note = "another interface on the same line decides";
+    } else if (!present) {
+        value.state = State::not_read;
+        value.note = "its setting is not recorded";
+    }
+    return status::to_json(value);
 }
 
 /// Policies, and what is under them, as GetStatus has them.
@@ -291,14 +262,13 @@ struct ExplainOptions {
 };
 
 using Answer = std::expected<json, CallError>;
-using Found = std::expected<std::optional<json>, CallError>; ///< no value: there is no such thing
 
 /// The place where explanations come from.
 struct Source {
     /// Explains a PID, a TID, an interface or an interrupt.
     std::function<Answer(const std::string&)> explain;
     /// Processes and queues under a policy: a status, or the plan of a recorded machine.
-    std::function<Answer()> state;
+    std::function<json()> state;
     std::string root;
 };
 
@@ -311,65 +281,42 @@ json explain_each(const Source& source, const std::vector<int>& pids) {
 }
 
 /// The subjects that a policy stands for are its processes and its queues.
-Found explain_policy(const Source& source, const std::string& name) {
-    const auto state = source.state();
-    if (!state) return std::unexpected(state.error());
-    const auto& policies = list(*state, "policies");
-    const auto found =
-        std::ranges::find_if(policies, [&](const json& policy) { return text(policy, "name") == name; });
-    if (found == policies.end()) return std::nullopt;
+json explain_policy(const Source& source, const json& state, const json& policy) {
+    const auto name = text(policy, "name");
     std::vector<int> pids;
-    for (const auto& process : list(*state, "processes"))
+    for (const auto& process : list(state, "processes"))
         if (text(process, "policy") == name) pids.push_back(process.value("pid", 0));
     auto parts = explain_each(source, pids);
     json queues = json::array();
-    for (const auto& queue : list(*state, "queues"))
+    for (const auto& queue : list(state, "queues"))
         if (text(queue, "policy") == name) queues.push_back(queue);
     if (!queues.empty()) parts.push_back({{"subject", name}, {"queues", std::move(queues)}});
-    return json{{"subject", name}, {"of_policy", *found}, {"explanations", std::move(parts)}};
+    return {{"subject", name}, {"of_policy", policy}, {"explanations", std::move(parts)}};
 }
 
-Found explain_unit(const Source& source, const std::string& name) {
-    if (name.find('.') == std::string::npos) return std::nullopt;
-    const auto root = affinityd::host::Root::open(source.root);
-    if (!root) return failed(root.error());
-    const auto pids = processes_of_unit(*root, name);
-    if (!pids) return failed(pids.error());
-    if (pids->empty()) return std::nullopt;
-    return json{{"subject", name}, {"explanations", explain_each(source, *pids)}};
-}
-
-/// The only process of that name, or a list of them.
-Found explain_name(const Source& source, const std::string& name) {
-    const auto root = affinityd::host::Root::open(source.root);
-    if (!root) return failed(root.error());
-    const auto pids = processes_of_name(*root, name);
-    if (!pids) return failed(pids.error());
-    if (pids->empty()) return std::nullopt;
-    if (pids->size() == 1) {
-        auto only = source.explain(std::to_string(pids->front()));
-        return only ? Found(std::move(*only)) : std::nullopt;
-    }
-    const auto state = source.state();
-    if (!state) return std::unexpected(state.error());
-    std::map<int, std::string> policies;
-    for (const auto& process : list(*state, "processes"))
-        policies[process.value("pid", 0)] = text(process, "policy");
-    json candidates = json::array();
-    for (const int pid : *pids)
-        candidates.push_back(record(candidate_fields, {pid, name, or_null(policies[pid])}));
-    return json{{"subject", name}, {"candidates", std::move(candidates)}};
-}
-
+/// Else the subject is the name of a policy or a unit, or of processes, which are listed if there are
+/// several.
 Answer explain_one(const Source& source, const std::string& subject) {
     auto answer = source.explain(subject);
     if (answer || answer.error().code != exit_failure) return answer;
-    for (const auto& way : {explain_policy, explain_unit, explain_name}) {
-        auto found = way(source, subject);
-        if (!found) return std::unexpected(found.error());
-        if (*found) return std::move(**found);
-    }
-    return answer;
+    const auto state = source.state();
+    for (const auto& policy : list(state, "policies"))
+        if (text(policy, "name") == subject) return explain_policy(source, state, policy);
+    const auto root = need(affinityd::host::Root::open(source.root));
+    if (subject.find('.') != std::string::npos)
+        if (const auto pids = need(processes_of_unit(root, subject)); !pids.empty())
+            return json{{"subject", subject}, {"explanations", explain_each(source, pids)}};
+    const auto pids = need(processes_of_name(root, subject));
+    if (pids.size() == 1)
+        if (auto only = source.explain(std::to_string(pids.front()))) return only;
+    if (pids.size() < 2) return answer;
+    std::map<int, std::string> policies;
+    for (const auto& process : list(state, "processes"))
+        policies[process.value("pid", 0)] = text(process, "policy");
+    json candidates = json::array();
+    for (const int pid : pids)
+        candidates.push_back(record(candidate_fields, {pid, subject, or_null(policies[pid])}));
+    return json{{"subject", subject}, {"candidates", std::move(candidates)}};
 }
 
 /// One answer is printed as it is, several as a list.
@@ -392,30 +339,25 @@ Outcome explain_all(const Source& source, const ExplainOptions& options) {
     return document;
 }
 
-Outcome explain_by_files(const ExplainOptions& options, const Globals& globals) {
-    const auto policies = read_policy_set(options.policies, globals);
-    if (!policies) return std::unexpected(policies.error());
-    auto latencies = latencies_for(globals, options.latency);
-    if (!latencies) return failed(latencies.error());
-    const auto still = StillMachine::read(*policies, globals.root, std::move(*latencies));
-    if (!still) return failed(still.error());
-    const auto explain = [&](const std::string& subject) -> Answer {
-        auto answer = explain_recorded(**still, subject);
-        if (!answer) return failed(answer.error());
-        return std::move(*answer);
-    };
-    return explain_all({explain, [&]() -> Answer { return recorded_state(**still); }, globals.root}, options);
-}
-
 Outcome run_explain(const ExplainOptions& options, const Globals& globals) {
-    if (globals.is_recorded()) return explain_by_files(options, globals);
+    if (globals.is_recorded()) {
+        const auto policies = read_policy_set(options.policies, globals);
+        const auto still =
+            need(StillMachine::read(policies, globals.root, latencies_for(globals, options.latency)));
+        const auto explain = [&](const std::string& subject) -> Answer {
+            auto answer = explain_recorded(*still, subject);
+            if (!answer) return failed(answer.error());
+            return std::move(*answer);
+        };
+        return explain_all({explain, [&] { return recorded_state(*still); }, globals.root}, options);
+    }
     if (!options.policies.empty() || !options.latency.empty())
         return failed(exit_usage,
                       "--policies and --latency are for recorded machines (--root): the daemon explains with "
                       "what it has itself");
     return explain_all(
         {[&](const std::string& subject) { return ask_daemon_object(globals, "Explain", {subject}); },
-         [&] { return ask_daemon_object(globals, "GetStatus"); }, globals.root},
+         [&] { return need(ask_daemon_object(globals, "GetStatus")); }, globals.root},
         options);
 }
 
@@ -429,13 +371,12 @@ Document explanation(const json& answer) {
 }
 
 void add_explain(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<ExplainOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "explain",
-                           .summary = "why something is where it is",
-                           .example = "affinityctl explain 4711 eth0",
-                           .answer = explain_answer},
-                          globals, status, [&globals, options] { return run_explain(*options, globals); });
+    const auto [verb, options] = add_verb(app,
+                                          {.name = "explain",
+                                           .summary = "why something is where it is",
+                                           .example = "affinityctl explain 4711 eth0",
+                                           .answer = explain_answer},
+                                          globals, status, run_explain);
     verb->add_option("SUBJECT", options->subjects,
                      "PID, TID, interface, irq:NUMBER, label of an interrupt, policy, unit or name of a "
                      "process; several "

@@ -2,8 +2,6 @@
 // affinityctl history: measurements over time.
 #include "accounting/measurements.hpp"
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/statistics.hpp"
@@ -11,8 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <expected>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -33,12 +29,12 @@ struct HistoryOptions {
     std::size_t count = 20;
 };
 
-const std::string standard_state_dir = "/var/lib/affinityd";
-
 double number_of(const json& object, const char* key) {
     const auto value = member(object, key);
     return value.is_number() ? value.get<double>() : 0;
 }
+
+double gbit_of(const json& object, const char* key) { return number_of(object, key) / 1e9; }
 
 std::string x_text(double seconds) { return local_time(static_cast<long long>(seconds)); }
 
@@ -54,34 +50,29 @@ Document::Chart chart_of(const json& records, const std::string& path, const jso
             (text(one, "path") != path && (done || !text(one, "path").empty())))
             continue;
         chart.series[0].points.push_back(
-            {.x = number_of(one, "time"), .y = number_of(one, "bits_per_second") / 1e9, .failed = !done});
+            {.x = number_of(one, "time"), .y = gbit_of(one, "bits_per_second"), .failed = !done});
     }
     if (trend.value("direction", "unknown") != "unknown")
-        chart.expected = Document::Point{.y = number_of(trend, "median") / 1e9,
-                                         .low = number_of(trend, "low") / 1e9,
-                                         .high = number_of(trend, "high") / 1e9,
+        chart.expected = Document::Point{.y = gbit_of(trend, "median"),
+                                         .low = gbit_of(trend, "low"),
+                                         .high = gbit_of(trend, "high"),
                                          .label = "median"};
     return chart;
 }
 
 void add_trend(const json& trend, const json& records, Document& into) {
-    auto chart = chart_of(records, text(trend, "path"), trend);
-    into.add(std::move(chart), Document::Where::text).gap = true;
+    into.add(chart_of(records, text(trend, "path"), trend), Document::Where::text).gap = true;
     const auto direction = text(trend, "direction");
-    if (direction == "unknown") {
-        into.line("too few runs to say whether the last one is as it should be", "  ").where =
-            Document::Where::text;
-        return;
-    }
     const char* verdict = direction == "down" ? "REGRESSION: below what earlier runs predict"
                           : direction == "up" ? "above what earlier runs predict"
                                               : "as expected";
-    into.line(fmt::format("last run {} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})",
+    const auto words =
+        direction == "unknown"
+            ? "too few runs to say whether the last one is as it should be"
+            : fmt::format("last run {} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})",
                           affinityd::measure::signed_percent(number_of(trend, "change"), 1),
-                          number_of(trend, "median") / 1e9, verdict, number_of(trend, "low") / 1e9,
-                          number_of(trend, "high") / 1e9),
-              "  ")
-        .where = Document::Where::text;
+                          gbit_of(trend, "median"), verdict, gbit_of(trend, "low"), gbit_of(trend, "high"));
+    into.line(words, "  ").where = Document::Where::text;
 }
 
 /// The path of the last run, preferably of one that was done.
@@ -97,7 +88,7 @@ std::string last_path(const json& records) {
 }
 
 /// The path of the command line, else the last.
-void add_picture(const json& answer, const HistoryOptions& options, Document& into) {
+void add_chart(const json& answer, const HistoryOptions& options, Document& into) {
     const auto path = options.path.empty() ? last_path(answer.at("records")) : options.path;
     json trend = json::object();
     for (const auto& one : answer.at("trends"))
@@ -114,29 +105,21 @@ void add_picture(const json& answer, const HistoryOptions& options, Document& in
         Document::Where::picture;
 }
 
-/// From the file; `unasked`: why the daemon was not asked, or did not answer.
-std::expected<std::string, CallError> read_history_file(const HistoryOptions& options,
-                                                        const std::string& kind, const CallError& unasked) {
-    const auto folder = options.state_dir.empty() ? standard_state_dir : options.state_dir;
-    const auto report = affinityd::accounting::read_history(folder, kind);
-    if (!report) return failed(report.error());
-    if (*report) return affinityd::status::to_text(**report);
-    if (!unasked.message.empty()) return std::unexpected(unasked);
-    return failed(exit_failure, folder + ": there is no measurement history");
-}
-
-/// The newest records of a kind, "": of all.
-std::expected<json, CallError> history_of(const Globals& globals, const HistoryOptions& options,
-                                          const std::string& kind) {
-    std::expected<std::string, CallError> text = std::unexpected(CallError{});
-    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {kind});
-    const bool is_alone = !options.state_dir.empty() ||
-                          (!text && text.error().code == exit_no_daemon && globals.is_standard_daemon());
-    if (is_alone) text = read_history_file(options, kind, text.error());
-    if (!text) return std::unexpected(text.error());
-    auto answer = json::parse(*text, nullptr, false);
-    if (answer.is_object()) return answer;
-    return failed(exit_failure, "the daemon's answer cannot be read: is it of another version?");
+/// The newest records of a kind, "": of all: from the daemon, or, where none keeps the standard folder, from
+/// the file.
+json history_of(const Globals& globals, const HistoryOptions& options, const std::string& kind) {
+    CallError unasked;
+    if (options.state_dir.empty()) {
+        auto answer = ask_daemon_object(globals, "GetHistory", {kind});
+        if (answer) return std::move(*answer);
+        if (answer.error().code != exit_no_daemon || !globals.is_standard_daemon()) throw answer.error();
+        unasked = answer.error();
+    }
+    const auto folder = options.state_dir.empty() ? "/var/lib/affinityd" : options.state_dir;
+    const auto report = need(affinityd::accounting::read_history(folder, kind));
+    if (report) return json::parse(affinityd::status::to_text(*report));
+    if (!unasked.message.empty()) throw unasked;
+    throw CallError{exit_failure, folder + ": there is no measurement history"};
 }
 
 Document history_document(json answer, const HistoryOptions& options) {
@@ -165,19 +148,15 @@ Document history_document(json answer, const HistoryOptions& options) {
     return document;
 }
 
-Outcome run_history(const Globals& globals, const HistoryOptions& options) {
+Outcome run_history(const HistoryOptions& options, const Globals& globals) {
     if (!options.svg.empty() && !options.kind.empty() && options.kind != "ttcp")
         return failed(exit_usage, "--svg draws throughput, which is --kind ttcp");
-    if (const auto picture = check_picture(globals, options.svg); !picture)
-        return std::unexpected(picture.error());
-    if (const auto live = check_is_live(globals); !live) return std::unexpected(live.error());
-    auto answer = history_of(globals, options, options.kind);
-    if (!answer) return std::unexpected(answer.error());
-    auto document = history_document(std::move(*answer), options);
+    need(check_picture(globals, options.svg));
+    need(check_is_live(globals));
+    auto document = history_document(history_of(globals, options, options.kind), options);
     if (options.svg.empty()) return document;
-    const auto throughput = history_of(globals, options, "ttcp"); // which others crowd out of all kinds
-    if (!throughput) return std::unexpected(throughput.error());
-    add_picture(*throughput, options, document);
+    // Others crowd it out of all kinds.
+    add_chart(history_of(globals, options, "ttcp"), options, document);
     document.picture = options.svg;
     return document;
 }
@@ -185,13 +164,13 @@ Outcome run_history(const Globals& globals, const HistoryOptions& options) {
 } // namespace
 
 void add_history(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<HistoryOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "history",
-                           .summary = "measurements so far, and whether the last is as expected",
-                           .example = "affinityctl history --kind ttcp --svg throughput.svg",
-                           .answer = history_answer},
-                          globals, status, [&globals, options] { return run_history(globals, *options); });
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "history",
+                  .summary = "measurements so far, and whether the last is as expected",
+                  .example = "affinityctl history --kind ttcp --svg throughput.svg",
+                  .answer = history_answer},
+                 globals, status, run_history);
     verb->add_option("--kind", options->kind, "only these")
         ->check(
             CLI::IsMember({"ttcp", "models", "passive", "locality", "latency", "sharing", "smt", "cache"}));
@@ -205,10 +184,7 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
     verb->add_option("-n,--count", options->count, "rows of the table, at most 1000")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    verb->add_option("--svg", options->svg,
-                     "also draw throughput over time into this file (- is standard output)")
-        ->type_name("FILE")
-        ->check(not_empty());
+    add_picture(*verb, options->svg, "also draw throughput over time into this file");
 }
 
 } // namespace affinityctl

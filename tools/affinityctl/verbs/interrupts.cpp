@@ -2,11 +2,8 @@
 // affinityctl irqs, affinityctl nics: the interrupt table and the purpose of each line; the network
 // interfaces, their queues and the interrupt of each.
 #include "affinityctl/client/nic_status.hpp"
-#include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "base/error.hpp"
 #include "base/glob.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
@@ -23,7 +20,6 @@
 #include <chrono>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -33,12 +29,12 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityctl {
 
 namespace {
 
-using affinityd::Result;
 using affinityd::irq::Irq;
 using affinityd::irq::Line;
 using affinityd::machine::Vector;
@@ -56,57 +52,50 @@ struct MachineIrqs {
 };
 
 /// With an interval, other than 0, the table is read twice, that far apart, which only a live machine allows.
-Result<MachineIrqs> read_machine_irqs(const std::string& folder, milliseconds interval) {
-    const auto root = affinityd::host::Root::open(folder);
-    if (!root) return std::unexpected(root.error());
-    if (interval.count() > 0 && !root->is_live())
-        return affinityd::fail("a recorded machine has no rates", folder);
-    auto nics = affinityd::netdev::read_nics(*root);
-    if (!nics) return std::unexpected(nics.error());
-    MachineIrqs machine;
-    machine.nics = std::move(*nics);
+MachineIrqs read_machine_irqs(const std::string& folder, milliseconds interval) {
+    const auto root = need(affinityd::host::Root::open(folder));
+    if (interval.count() > 0 && !root.is_live())
+        throw CallError{exit_failure, folder + ": a recorded machine has no rates"};
+    MachineIrqs machine{{}, need(affinityd::netdev::read_nics(root)), {}, 0};
     using clock = std::chrono::steady_clock;
     const auto start = clock::now();
     if (interval.count() > 0) {
-        auto before = affinityd::machine::read_irqs(*root);
-        if (!before) return std::unexpected(before.error());
-        machine.before = std::move(*before);
+        machine.before = need(affinityd::machine::read_irqs(root));
         std::this_thread::sleep_for(interval);
     }
-    auto table = affinityd::machine::read_irqs(*root);
-    if (!table) return std::unexpected(table.error());
-    machine.table = std::move(*table);
+    machine.table = need(affinityd::machine::read_irqs(root));
     machine.seconds = std::chrono::duration<double>(clock::now() - start).count();
     return machine;
 }
 
 constexpr std::size_t most_shown = 3;
 
-json counts_of(const MachineIrqs& machine, const Irq& line) {
-    auto by_cpu = json::object();
-    for (std::size_t column = 0; column < line.counts.size() && column < machine.table.cpus.size(); ++column)
-        if (line.counts[column] > 0) by_cpu[std::to_string(machine.table.cpus[column])] = line.counts[column];
-    return by_cpu;
+/// Interrupts of a line by CPU; `since`: those that came since another reading, per second.
+json by_cpu(const MachineIrqs& machine, const Irq& line, const Irq* since) {
+    auto values = json::object();
+    for (std::size_t column = 0; column < line.counts.size() && column < machine.table.cpus.size();
+         ++column) {
+        const auto before = since == nullptr ? 0 : since->counts[column];
+        if (line.counts[column] <= before) continue;
+        const auto number = line.counts[column] - before;
+        values[std::to_string(machine.table.cpus[column])] =
+            since == nullptr ? json(number) : json(static_cast<double>(number) / machine.seconds);
+    }
+    return values;
 }
 
 json rates_of(const MachineIrqs& machine, const Irq& line) {
-    if (!machine.before || machine.seconds <= 0) return nullptr;
-    auto by_cpu = json::object();
-    const Irq* earlier = machine.before->find(line.number);
+    const auto* earlier = machine.before ? machine.before->find(line.number) : nullptr;
     // A CPU that came or went between the readings shifts the columns: nothing can be compared.
     if (earlier == nullptr || machine.before->cpus != machine.table.cpus ||
         earlier->counts.size() != line.counts.size())
         return nullptr;
-    for (std::size_t column = 0; column < line.counts.size() && column < machine.table.cpus.size(); ++column)
-        if (line.counts[column] > earlier->counts[column])
-            by_cpu[std::to_string(machine.table.cpus[column])] =
-                static_cast<double>(line.counts[column] - earlier->counts[column]) / machine.seconds;
-    return by_cpu;
+    return by_cpu(machine, line, earlier);
 }
 
-std::string busiest_of(const json& by_cpu, std::string_view unit) {
+std::string busiest_of(const json& values, std::string_view unit) {
     std::vector<std::pair<double, std::string>> order;
-    for (const auto& [cpu, value] : by_cpu.items())
+    for (const auto& [cpu, value] : values.items())
         order.emplace_back(value.get<double>(), cpu);
     std::ranges::stable_sort(order, std::greater(), &std::pair<double, std::string>::first);
     std::string text;
@@ -121,27 +110,42 @@ std::string busiest(const json& line) {
     return line["rate"].is_object() ? busiest_of(line["rate"], "/s") : busiest_of(line["counts"], "");
 }
 
+std::string shown_kind(const json& line) {
+    const auto kind = line["kind"].is_null() ? "data?" : cell(line["kind"]);
+    return kind == "none" ? "-" : kind;
+}
+std::string shown_queue(const json& queue) {
+    return text_of(queue, "direction") + "-" + text_of(queue, "index");
+}
+std::string shown_steering(const json& row) { return text_of(row, "steering"); }
+std::string shown_tasks(const json& row) { return tasks_text(list(row, "tasks")); }
+std::string shown_request(const json& line) {
+    return text_of(line, "requested") + (line.value("writable", true) ? "" : " (managed)");
+}
+std::string shown_rate(const json& line) { return member(line, "rate").is_object() ? busiest(line) : "-"; }
+
 // clang-format off
 /// A line of the interrupt table.
 constexpr Field line_fields[] = {
     {"chip", "", "text*", "its interrupt controller"},
-    {"requested", "REQUESTED", "cpus?*", "smp_affinity"},
+    {"requested", "REQUESTED", "cpus?*", "smp_affinity", {}, shown_request},
     {"effective", "EFFECTIVE", "cpus?*", "effective_affinity"},
     {"hint", "HINT", "cpus?*", "affinity_hint"},
     {"writable", "", "flag*", "its CPUs can be changed; false: managed by the kernel"},
     {"count", "", "count*", "interrupts since boot"},
-    {"counts", "", "count{}*", "the same by CPU"},
-    {"rate", "", "number{}?*", "per second, by CPU"},
+    {"counts", "COUNT", "count{}*", "the same by CPU", {}, busiest},
+    {"rate", "RATE", "number{}?*", "per second, by CPU", {}, shown_rate},
 };
 constexpr Field vector_fields[] = {
     {"irq", "IRQ", "count", "its number"},
-    {"kind", "", "text?", "rx, tx, txrx, async or none; null: it may carry data"},
+    {"kind", "KIND", "text?", "rx, tx, txrx, async or none; null: it may carry data", {}, shown_kind},
     {"queue", "QUEUE", "count?", "the queue that it serves"},
     {"label", "LABEL", "text?", "its handler"},
     {"source", "SOURCE", "text", "the source of this knowledge"},
     {"shared", "", "flag", "several handlers are on the line"},
     {"clash", "", "flag", "another vector claims the same queue"},
     {"tx_queue", "", "count*", "the queue that it sends for, where that is another one"},
+    {"", "STEERING", "text", "", {}, shown_steering},
 };
 constexpr Field task_fields[] = {
     {"pid", "", "count", "the process"},
@@ -156,9 +160,10 @@ constexpr Field placed_fields[] = {
     {"shared_with", "", "text*", "other interfaces or devices on the line"},
     {"original", "", "text*", "the value before the first change"},
     {"error", "ERROR", "text*", "the reason why it is elsewhere"},
-    {"tasks", "", "object[]*", "tasks of the policy on these CPUs", task_fields},
+    {"tasks", "TASKS", "object[]*", "tasks of the policy on these CPUs", task_fields, shown_tasks},
 };
 constexpr Field own_queue_fields[] = {
+    {"", "QUEUE", "text", "", {}, shown_queue},
     {"direction", "", "text", "rx or tx"},
     {"index", "", "count", "its number"},
     {"napi_id", "NAPI", "count?", "its NAPI instance"},
@@ -212,23 +217,11 @@ const Field nic_fields[] = {
     {"vectors", "", "object[]", "its interrupts", all_vector_fields},
 };
 
-std::string shown_kind(const json& line) {
-    const auto kind = line["kind"].is_null() ? std::string("data?") : line["kind"].get<std::string>();
-    return kind == "none" ? "-" : kind;
-}
-std::string shown_queue(const json& queue) { return text_of(queue, "direction") + "-" + text_of(queue, "index"); }
-std::string shown_tasks(const json& row) { return tasks_text(list(row, "tasks")); }
-std::string shown_request(const json& line) {
-    return text_of(line, "requested") + (line.value("writable", true) ? "" : " (managed)");
-}
-std::string shown_rate(const json& line) { return member(line, "rate").is_object() ? busiest(line) : "-"; }
-
 const std::vector<Field> irq_fields = together({std::initializer_list<Field>{
     {"irq", "IRQ", "count", "its number"},
     {"device", "DEVICE", "text?", "its interface or device"},
     {"queue", "QUEUE", "count?", "the queue that it serves"},
-    {"kind", "", "text?", "rx, tx, txrx, async or none; null: it may carry data"},
-    {"", "KIND", "text", "", {}, shown_kind},
+    {"kind", "KIND", "text?", "rx, tx, txrx, async or none; null: it may carry data", {}, shown_kind},
     {"label", "LABEL", "text?", "its handler"},
     {"nic", "", "flag", "it is a network interface's"},
     {"driver", "", "text?", "the driver"},
@@ -239,29 +232,7 @@ const std::vector<Field> irq_fields = together({std::initializer_list<Field>{
     {"source", "SOURCE", "text?", "the source of this knowledge"},
     {"rx_queue", "", "count*", "the queue that it receives for, where that is another one"},
     {"tx_queue", "", "count*", "the queue that it sends for"},
-    {"", "COUNT", "text", "", {}, busiest},
 }, line_fields});
-const Field queue_columns[] = {
-    {"", "QUEUE", "text", "", {}, shown_queue},
-    own_queue_fields[2], own_queue_fields[3], own_queue_fields[4], own_queue_fields[6], placed_fields[0],
-    {"", "TASKS", "text", "", {}, shown_tasks},
-    placed_fields[5],
-};
-const Field vector_columns[] = {
-    {"irq", "IRQ", "count", ""},
-    {"", "KIND", "text", "", {}, shown_kind},
-    {"queue", "QUEUE", "count", ""},
-    {"source", "SOURCE", "text", ""},
-    {"wanted", "WANTED", "text", ""},
-    {"", "REQUESTED", "text", "", {}, shown_request},
-    {"effective", "EFFECTIVE", "cpus", ""},
-    {"hint", "HINT", "cpus", ""},
-    {"steering", "STEERING", "text", ""},
-    {"", "RATE", "text", "", {}, shown_rate},
-    {"label", "LABEL", "text", ""},
-    {"", "TASKS", "text", "", {}, shown_tasks},
-    {"error", "ERROR", "text", ""},
-};
 // clang-format on
 
 json with_line(json value, const MachineIrqs& machine, const Irq& line) {
@@ -270,7 +241,7 @@ json with_line(json value, const MachineIrqs& machine, const Irq& line) {
         total += count;
     value.update(
         record(line_fields, {line.chip, or_null(line.requested), or_null(line.effective), or_null(line.hint),
-                             line.writable, total, counts_of(machine, line), rates_of(machine, line)}));
+                             line.writable, total, by_cpu(machine, line, nullptr), rates_of(machine, line)}));
     return value;
 }
 
@@ -390,20 +361,18 @@ json nic_json(const Nic& nic, const MachineIrqs& machine, bool live) {
 
 /// Packet steering of a vector's queues: RPS of the rx queue, XPS of the tx queue.
 std::string steering_of(const json& nic, const json& vector) {
-    std::string text;
-    const auto add = [&](const char* direction, const char* name, const json& index) {
-        if (!index.is_number()) return;
+    std::vector<std::string> parts;
+    const auto add = [&](std::string_view direction, const char* name, const json& index) {
         for (const auto& queue : nic["queues"])
-            if (queue["direction"] == direction && queue["index"] == index && queue["steering"].is_string() &&
-                !queue["steering"].get_ref<const std::string&>().empty())
-                text += fmt::format("{}{}={}", text.empty() ? "" : " ", name,
-                                    queue["steering"].get<std::string>());
+            if (queue["direction"] == direction && queue["index"] == index &&
+                text_of(queue, "steering") != "-")
+                parts.push_back(name + text_of(queue, "steering"));
     };
     const auto kind = cell(vector["kind"]);
-    if (kind == "rx" || kind == "txrx") add("rx", "rps", vector["queue"]);
-    if (kind == "tx") add("tx", "xps", vector["queue"]);
-    if (kind == "txrx") add("tx", "xps", vector.contains("tx_queue") ? vector["tx_queue"] : vector["queue"]);
-    return text.empty() ? "-" : text;
+    if (kind == "rx" || kind == "txrx") add("rx", "rps=", vector["queue"]);
+    if (kind == "tx" || kind == "txrx")
+        add("tx", "xps=", vector.value(kind == "tx" ? "queue" : "tx_queue", vector["queue"]));
+    return fmt::format("{}", fmt::join(parts, " "));
 }
 
 /// "combined 8 of 63"; "" where it is not known.
@@ -436,10 +405,18 @@ void add_nic(const json& nic, Document& into) {
                                                : joined(nic["bottom"], " ")));
     if (nic["vectors"].empty()) {
         if (!nic["queues"].empty())
-            into.add(Document::Table{.fields = queue_columns, .rows = nic["queues"], .folded = true});
+            into.add(Document::Table{.fields = all_queue_fields,
+                                     .rows = nic["queues"],
+                                     .columns = {"QUEUE", "NAPI", "THREAD", "THREAD'S CPUS", "STEERING",
+                                                 "WANTED", "TASKS", "ERROR"},
+                                     .folded = true});
         return;
     }
-    Document::Table table{.fields = vector_columns, .rows = nic["vectors"], .folded = true};
+    Document::Table table{.fields = all_vector_fields,
+                          .rows = nic["vectors"],
+                          .columns = {"IRQ", "KIND", "QUEUE", "SOURCE", "WANTED", "REQUESTED", "EFFECTIVE",
+                                      "HINT", "STEERING", "RATE", "LABEL", "TASKS", "ERROR"},
+                          .folded = true};
     for (auto& vector : table.rows)
         vector["steering"] = steering_of(nic, vector);
     into.add(std::move(table));
@@ -452,7 +429,6 @@ struct NicsOptions {
 
 Outcome run_nics(const NicsOptions& options, const Globals& globals) {
     const auto machine = read_machine_irqs(globals.root, options.interval);
-    if (!machine) return failed(machine.error());
     Document document;
     document.value = json::array();
     // A name may hold characters with a meaning in patterns.
@@ -460,12 +436,12 @@ Outcome run_nics(const NicsOptions& options, const Globals& globals) {
         return nic.is_called(
             [&](std::string_view name) { return asked == name || affinityd::glob_match(asked, name); });
     };
-    for (const auto& nic : machine->nics)
+    for (const auto& nic : machine.nics)
         if (options.names.empty() ||
             std::ranges::any_of(options.names, [&](const auto& asked) { return is_meant(asked, nic); }))
-            document.value.push_back(nic_json(nic, *machine, !globals.is_recorded()));
+            document.value.push_back(nic_json(nic, machine, !globals.is_recorded()));
     for (const auto& asked : options.names)
-        if (std::ranges::none_of(machine->nics, [&](const Nic& nic) { return is_meant(asked, nic); })) {
+        if (std::ranges::none_of(machine.nics, [&](const Nic& nic) { return is_meant(asked, nic); })) {
             document.complaints.push_back("affinityctl: there is no interface " + asked);
             document.code = exit_failure;
         }
@@ -482,11 +458,10 @@ struct IrqsOptions {
 
 Outcome run_irqs(const IrqsOptions& options, const Globals& globals) {
     const auto machine = read_machine_irqs(globals.root, options.interval);
-    if (!machine) return failed(machine.error());
-    if (machine->table.irqs.empty() && machine->table.special.empty())
+    if (machine.table.irqs.empty() && machine.table.special.empty())
         return failed(exit_failure, globals.root + ": there is no interrupt table");
     Document document;
-    document.value = irqs_json(*machine, options.nics);
+    document.value = irqs_json(machine, options.nics);
     document.add(Document::Table{
         .fields = irq_fields,
         .rows = document.value,
@@ -498,27 +473,26 @@ Outcome run_irqs(const IrqsOptions& options, const Globals& globals) {
 } // namespace
 
 void add_nics(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<NicsOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "nics",
-                           .summary = "network interfaces: queues, interrupts, where they go",
-                           .example = "affinityctl nics eth0 --interval 2s",
-                           .answer = nic_fields,
-                           .is_list = true},
-                          globals, status, [&globals, options] { return run_nics(*options, globals); });
+    const auto [verb, options] = add_verb(app,
+                                          {.name = "nics",
+                                           .summary = "network interfaces: queues, interrupts, where they go",
+                                           .example = "affinityctl nics eth0 --interval 2s",
+                                           .answer = nic_fields,
+                                           .is_list = true},
+                                          globals, status, run_nics);
     verb->add_option("name", options->names, "only these interfaces; a glob (in quotes) stands for several");
     add_time(*verb, "--interval", options->interval, milliseconds(50), "time to watch, for rates");
 }
 
 void add_irqs(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<IrqsOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "irqs",
-                           .summary = "interrupts: their NIC and queue, where they go, how often",
-                           .example = "affinityctl irqs --nics",
-                           .answer = irq_fields,
-                           .is_list = true},
-                          globals, status, [&globals, options] { return run_irqs(*options, globals); });
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "irqs",
+                  .summary = "interrupts: their NIC and queue, where they go, how often",
+                  .example = "affinityctl irqs --nics",
+                  .answer = irq_fields,
+                  .is_list = true},
+                 globals, status, run_irqs);
     verb->add_flag("--nics", options->nics, "only lines of network interfaces");
     add_time(*verb, "--interval", options->interval, milliseconds(50),
              "time to watch, for rates instead of counts since boot");

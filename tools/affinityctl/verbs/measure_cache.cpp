@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -257,8 +256,7 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
         ->delimiter(',')
         ->type_name("TIME")
         ->default_str("2,10,200")
-        ->transform(or_time(std::chrono::milliseconds(1)))
-        ->check(in_range(0.1, 10000.0));
+        ->transform(time_from(std::chrono::microseconds(100), Seconds(10), std::chrono::milliseconds(1)));
     verb->add_option(
             "--sizes", options->sizes_kib,
             "working sets in KiB, with commas between; default: from half the L1 to twice the last level")

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
-#include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/option_values.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "experiments/latency.hpp"

@@ -2,7 +2,6 @@
 #include "affinity-ttcp/models/report.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -605,8 +604,7 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
                     "length of a round (300ms, 2s; a number is seconds)")
         ->type_name("TIME")
         ->capture_default_str()
-        ->transform(or_time(std::chrono::seconds(1)))
-        ->check(in_range(0.1, 60.0));
+        ->transform(time_from(Seconds(0.1), Seconds(60)));
     verb.add_option("--models", options.models,
                     "which, in this order; the others are compared with the first; none,none: an A/A run")
         ->capture_default_str();

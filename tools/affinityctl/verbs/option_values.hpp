@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Options that several verbs have.
 #pragma once
 
 #include "base/text.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -24,31 +24,45 @@ inline CLI::Validator not_empty() {
             ""};
 }
 
-/// As CLI::Range, which takes "nan" to lie in every range, and shows its own names of types in help. `low`
-/// and `high` are in it.
+/// As CLI::Range, which shows its own names of types in help. `low` and `high` are in it.
 template <class T>
 CLI::Validator in_range(T low, T high) {
     auto range = CLI::Range(low, high);
     range.description("");
-    return range & CLI::Validator(
-                       [](const std::string& text) {
-                           return std::isnan(std::strtod(text.c_str(), nullptr))
-                                      ? std::string("expected a number, and this is none")
-                                      : std::string();
-                       },
-                       "");
+    return range;
 }
 
-/// For ->transform(): beside numbers of `unit`, times as policies have them, 300ms or 2s.
-inline CLI::Validator or_time(std::chrono::duration<double> unit) {
-    return {[unit](std::string& text) {
-                if (text.empty() || std::isalpha(static_cast<unsigned char>(text.back())) == 0)
-                    return std::string();
-                if (const auto time = affinityd::parse_duration(text))
-                    text = fmt::format("{}", std::chrono::duration<double>(*time) / unit);
+using Seconds = std::chrono::duration<double>;
+
+/// For ->transform(): a time as policies have it, 300ms or 2s, or a number of `unit`s, which is what it
+/// becomes. Both ends are in it.
+inline CLI::Validator time_from(Seconds shortest, Seconds longest, Seconds unit = Seconds(1)) {
+    return {[=](std::string& text) {
+                char* end = nullptr;
+                Seconds time = std::strtod(text.c_str(), &end) * unit;
+                if (*end != '\0')
+                    time = affinityd::parse_duration(text).value_or(std::chrono::milliseconds(-1));
+                if (!(time >= shortest && time <= longest)) // nan is neither
+                    return fmt::format("expected a time from {:g} to {:g} s, as 300ms or 2s",
+                                       shortest.count(), longest.count());
+                text = fmt::format("{}", time / unit);
                 return std::string();
             },
             ""};
+}
+
+/// An option that takes a time, in seconds where no unit is given, of `shortest` to an hour.
+inline CLI::Option* add_time(CLI::App& verb, const std::string& name, std::chrono::milliseconds& into,
+                             std::chrono::milliseconds shortest, const std::string& help) {
+    return verb
+        .add_option_function<double>(
+            name,
+            [&into](const double& seconds) {
+                into = std::chrono::round<std::chrono::milliseconds>(Seconds(seconds));
+            },
+            help)
+        ->type_name("TIME")
+        ->transform(time_from(shortest, std::chrono::hours(1)));
 }
 
 /// An option that may be given again; each takes one value.
@@ -61,21 +75,11 @@ inline CLI::Option* add_repeated(CLI::App& verb, const std::string& name, std::v
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// An option that takes a time: "300ms", "2s", "1.5" (seconds). `shortest` to an hour.
-inline CLI::Option* add_time(CLI::App& verb, const std::string& name, std::chrono::milliseconds& into,
-                             std::chrono::milliseconds shortest, const std::string& help) {
-    const auto read = [&into, shortest](const std::string& text) {
-        auto time = affinityd::parse_duration(text);
-        char* end = nullptr;
-        const double seconds = std::strtod(text.c_str(), &end);
-        if (!time && !text.empty() && *end == '\0' && seconds > 0 && seconds <= 3600)
-            time = std::chrono::milliseconds(static_cast<long>(seconds * 1000));
-        if (!time || *time < shortest || *time > std::chrono::hours(1))
-            return "expected a time from " + affinityd::to_text(shortest) + " to 1h, as 300ms or 2s";
-        into = *time;
-        return std::string();
-    };
-    return verb.add_option(name, help)->type_name("TIME")->check(CLI::Validator(read, ""));
+/// --svg FILE. `help`: "also draw it into this file".
+inline CLI::Option* add_picture(CLI::App& verb, std::string& into, const std::string& help) {
+    return verb.add_option("--svg", into, help + " (- is standard output)")
+        ->type_name("FILE")
+        ->check(not_empty());
 }
 
 } // namespace affinityctl

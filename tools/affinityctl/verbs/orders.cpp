@@ -1,25 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl reload, apply, release: orders to the daemon.
-#include "affinityctl/verbs/ask.hpp"
+// affinityctl reload, apply, release, measure: orders to the daemon. Subcommands of measure are experiments
+// by this program.
 #include "affinityctl/verbs/verb.hpp"
+#include "measure/program.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
 namespace {
 
-CLI::App* add_order(CLI::App& app, Verb verb, Order order, Globals& globals, int& status) {
-    verb.answer = order_answer;
+/// A pass over a large and busy machine may take minutes, and goes on when its caller has gone.
+constexpr std::chrono::minutes longest_work{10};
+
+constexpr Field counted_fields[] = {
+    {"threads", "", "count", "threads"},
+    {"interrupts", "", "count", "interrupts"},
+    {"steering", "", "count", "steering settings"},
+    {"units", "", "count", "units"},
+};
+constexpr Field reported_fields[] = {
+    {"name", "", "text", "its name"},
+    {"placed", "", "object", "changes that were made", counted_fields},
+    {"in_place", "", "object", "those that needed no change", counted_fields},
+    {"put_back", "", "object", "those that were restored", counted_fields},
+    {"kept_off", "", "count", "threads of others that left its exclusive CPUs"},
+    {"left", "", "count", "masks left as another program has set them"},
+    {"put_off", "", "count", "tasks that are not placed for now"},
+    {"refused", "", "count", "changes that were refused"},
+    {"not_put_back", "", "count", "those that could not be restored"},
+    {"reason", "", "text?", "the first of the reasons why something was refused or not restored"},
+};
+constexpr Field order_fields[] = {
+    {"ok", "", "flag", "all of it was done"},
+    {"dry_run", "", "flag*", "nothing was changed"},
+    {"message", "", "text", "the report, in lines"},
+    {"policies", "", "object[]", "the report by policy", reported_fields},
+};
+
+struct Order {
+    std::string method;
+    std::string doing;      ///< for the progress line: "applying"
+    std::string argument{}; ///< of Release
+    bool no_block = false;  ///< it is begun, and not waited for
+};
+
+/// Has it done. The answer is the daemon's report, also that it failed.
+Outcome tell(const Globals& globals, const Order& order) {
+    const auto answer = order.no_block ? ask_daemon(globals, "Begin", {order.method, order.argument})
+                        : order.method == "Release"
+                            ? ask_daemon(globals, "Release", {order.argument}, {longest_work, order.doing})
+                            : ask_daemon(globals, order.method.c_str(), {}, {longest_work, order.doing});
+    Document document;
+    if (!answer) {
+        document.value = record(order_fields, {false, nlohmann::json(nlohmann::json::value_t::discarded),
+                                               answer.error().message, nlohmann::json::array()});
+        document.complaints.push_back("affinityctl: " + answer.error().message);
+        document.code = answer.error().code;
+        return document;
+    }
+    document.value = nlohmann::json::parse(*answer, nullptr, false);
+    const auto message = text(document.value, "message");
+    if (!message.empty()) document.line(message);
+    document.code = member(document.value, "ok") == true ? exit_ok : exit_failure;
+    return document;
+}
+
+std::pair<CLI::App*, Order*> add_order(CLI::App& app, Verb verb, Order order, Globals& globals, int& status) {
+    verb.answer = order_fields;
     const auto kept = std::make_shared<Order>(std::move(order));
     auto* added = add_verb(app, verb, globals, status, [kept, &globals] { return tell(globals, *kept); });
-    add_no_block(*added, kept->no_block);
-    if (std::string_view(verb.name) == "release")
-        added->add_option("what", kept->argument, "a policy's name or a PID; without: everything");
-    return added;
+    added->add_flag("--no-block", kept->no_block, "have it begun, and do not wait for its end");
+    return {added, kept.get()};
+}
+
+/// Becomes affinity-ttcp; returns only if that fails.
+CallError run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) {
+    if (const auto live = check_is_live(globals); !live) return live.error();
+    const auto program = affinityd::measure::find_ttcp();
+    if (!program) return {exit_failure, "affinity-ttcp is not installed beside this program"};
+    std::vector<std::string> all{*program};
+    if (arguments.empty()) all.insert(all.end(), {"--loopback", "--seconds", "2"});
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    if (globals.json) all.emplace_back("--json");
+    std::vector<char*> argv;
+    for (auto& argument : all)
+        argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    return {exit_failure, fmt::format("{}: {}", *program, std::strerror(errno))};
+}
+
+void add_measure(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = add_order(app,
+                           {.name = "measure",
+                            .summary = "the gain by affinity; without a subcommand the daemon measures now",
+                            .example = "affinityctl measure latency",
+                            .manual = "affinityctl-measure(1)"},
+                           {"Measure", "measuring"}, globals, status)
+                     .first;
+    verb->require_subcommand(0, 1);
+    auto* ttcp = verb->add_subcommand(
+        "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
+    ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
+    ttcp->fallthrough(false);              // else the verbs above would have to know them
+    ttcp->callback(
+        [&globals, &status, ttcp] { status = complain(globals, run_ttcp(globals, ttcp->remaining())); });
+    for (const auto add :
+         {add_measure_models, add_measure_latency, add_measure_sharing, add_measure_smt, add_measure_cache})
+        add(*verb, globals, status);
+    for (auto* own : verb->get_subcommands({}))
+        own->excludes(verb->get_option("--no-block")); // they run here
 }
 
 } // namespace
@@ -28,17 +129,20 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
     add_order(
         app,
         {.name = "reload", .summary = "read policies and settings again", .example = "affinityctl reload"},
-        {.method = "Reload", .doing = "reloading"}, globals, status);
+        {"Reload", "reloading"}, globals, status);
     add_order(app,
               {.name = "apply",
                .summary = "look at everything again now, also at what was released",
                .example = "affinityctl apply"},
-              {.method = "Apply", .doing = "applying"}, globals, status);
-    add_order(app,
-              {.name = "release",
-               .summary = "put back what was changed, until the next apply or reload",
-               .example = "affinityctl release nginx"},
-              {.method = "Release", .doing = "releasing"}, globals, status);
+              {"Apply", "applying"}, globals, status);
+    const auto [release, order] =
+        add_order(app,
+                  {.name = "release",
+                   .summary = "put back what was changed, until the next apply or reload",
+                   .example = "affinityctl release nginx"},
+                  {"Release", "releasing"}, globals, status);
+    release->add_option("what", order->argument, "a policy's name or a PID; without: everything");
+    add_measure(app, globals, status);
 }
 
 } // namespace affinityctl

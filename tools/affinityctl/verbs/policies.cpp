@@ -2,7 +2,6 @@
 // affinityctl policies: where each policy comes from, what it overrides and what it holds now; or one policy
 // in full.
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -13,10 +12,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
-#include <memory>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,35 +31,18 @@ struct PoliciesOptions {
     std::string name;
 };
 
-/// A policy file with errors.
-struct FaultyFile {
-    std::string name; ///< the policy's
-    std::string path;
-    std::size_t errors = 0;
-};
-
-/// In the order of their first errors.
-std::vector<FaultyFile> faulty_files(const policy::ReadResult& read) {
-    std::vector<FaultyFile> files;
-    for (const auto& found : read.diagnostics) {
-        if (found.severity != policy::Severity::error) continue;
-        const auto& path = found.at.file;
-        const auto known = std::ranges::find(files, path, &FaultyFile::path);
-        if (known != files.end()) {
-            ++known->errors;
-            continue;
-        }
-        auto name = path.substr(path.rfind('/') + 1);
-        files.push_back({name.substr(0, name.rfind('.')), path, 1});
-    }
+/// Errors by file.
+std::map<std::string, std::size_t> faulty_files(const policy::ReadResult& read) {
+    std::map<std::string, std::size_t> files;
+    for (const auto& found : read.diagnostics)
+        if (found.severity == policy::Severity::error) ++files[found.at.file];
     return files;
 }
 
 /// The daemon's report on a policy; null: it has none of that name.
-json held_by(const json& status, const std::string& name) {
-    if (!status.is_object()) return nullptr;
-    for (const auto& one : status.value("policies", json::array()))
-        if (one.value("name", "") == name) return one;
+json held_by(const json& status, std::string_view name) {
+    for (const auto& one : list(status, "policies"))
+        if (text(one, "name") == name) return one;
     return nullptr;
 }
 
@@ -105,27 +86,23 @@ constexpr Field shown_fields[] = {
 // clang-format on
 
 Outcome one_policy(const policy::ReadResult& read, const std::string& name) {
-    const auto& policies = read.set.policies;
-    const auto found = std::ranges::find(policies, name, &policy::Policy::name);
-    if (found == policies.end()) {
-        const auto faulty = faulty_files(read);
-        if (std::ranges::find(faulty, name, &FaultyFile::name) != faulty.end())
-            return failed(
-                exit_findings,
-                "policy " + name +
-                    " has errors; affinityctl status says what is in force in its place, if anything");
-        std::vector<std::string_view> names;
-        for (const auto& each : policies)
-            names.push_back(each.name);
-        const auto hint = policy::did_you_mean(name, names);
-        return failed(exit_failure, "there is no policy " + name + (hint.empty() ? "" : " (" + hint + ")"));
+    std::vector<std::string> names;
+    for (const auto& one : read.set.policies) {
+        names.push_back(one.name);
+        if (one.name != name) continue;
+        const auto yaml = policy::to_yaml(one);
+        Document document;
+        document.value = record(shown_fields, {one.name, one.at.file, yaml});
+        document.line("# " + one.at.file + ", every key with the value that holds");
+        document.verbatim(yaml);
+        return document;
     }
-    const auto text = policy::to_yaml(*found);
-    Document document;
-    document.value = record(shown_fields, {found->name, found->at.file, text});
-    document.line("# " + found->at.file + ", every key with the value that holds");
-    document.verbatim(text);
-    return document;
+    for (const auto& [file, errors] : faulty_files(read))
+        if (policy::policy_name(file) == name)
+            return failed(exit_findings, "policy " + name +
+                                             " has errors; affinityctl status says what is in force in its "
+                                             "place, if anything");
+    return failed(exit_failure, "there is no policy " + name + guess(name, names));
 }
 
 /// The policies that were read, and the daemon's `status` (or null) on them.
@@ -138,20 +115,19 @@ json policies_json(const policy::ReadResult& read, const json& status) {
         for (const auto& other : set.overrides)
             if (other.name == one.name) overrides.push_back(other.path);
         const auto held = held_by(status, one.name);
-        const bool is_held = held.is_object();
         listed.push_back(
-            record(listed_fields, {one.name, one.at.file, one.description, one.priority,
-                                   policy::specificity(one.match), to_string(one.model), std::move(overrides),
-                                   is_held, is_held && held.value("released", false),
-                                   is_held ? held.value("processes", json(0)) : json(),
-                                   is_held ? held.value("threads", json(0)) : json(),
-                                   is_held ? json(counts[one.name].wanted) : json()}));
+            record(listed_fields,
+                   {one.name, one.at.file, one.description, one.priority, policy::specificity(one.match),
+                    to_string(one.model), std::move(overrides), held.is_object(),
+                    member(held, "released") == true, member(held, "processes"), member(held, "threads"),
+                    held.is_null() ? json() : json(counts[one.name].wanted)}));
     }
     for (const auto& other : set.overrides)
         if (other.masked) masked.push_back(record(masked_fields, {other.name, other.path, other.by}));
-    for (const auto& file : faulty_files(read))
-        faulty.push_back(record(faulty_fields,
-                                {file.name, file.path, file.errors, held_by(status, file.name).is_object()}));
+    for (const auto& [file, errors] : faulty_files(read)) {
+        const auto name = policy::policy_name(file);
+        faulty.push_back(record(faulty_fields, {name, file, errors, held_by(status, name).is_object()}));
+    }
     return record(policies_answer,
                   {std::move(listed), std::move(masked), std::move(faulty), status.is_object()});
 }
@@ -195,11 +171,7 @@ Document policies_document(json value) {
 }
 
 Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
-    warn_of_missing(options.folders);
-    const auto documents =
-        policy::read_folders(options.folders.empty() ? daemon_folders(globals) : options.folders);
-    if (!documents) return failed(documents.error());
-    const auto read = policy::read_policies(*documents);
+    const auto read = policy::read_policies(read_policy_folders(options.folders, globals));
     for (const auto& diagnostic : read.diagnostics)
         fmt::print(stderr, "{}\n", policy::to_string(diagnostic, true));
     if (!options.name.empty()) return one_policy(read, options.name);
@@ -211,23 +183,23 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 } // namespace
 
 void add_policies(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<PoliciesOptions>();
-    const auto run = [&globals, options] { return run_policies(*options, globals); };
-    auto* verb = add_verb(app,
-                          {.name = "policies",
-                           .summary = "where each policy comes from, what it overrides and holds",
-                           .example = "affinityctl policies show nginx",
-                           .answer = policies_answer},
-                          globals, status, run);
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "policies",
+                  .summary = "where each policy comes from, what it overrides and holds",
+                  .example = "affinityctl policies show nginx",
+                  .answer = policies_answer},
+                 globals, status, run_policies);
     add_repeated(*verb, "--policies", options->folders,
                  "folder instead of the daemon's; may be given again, the last wins", "DIR");
     verb->require_subcommand(0, 1);
-    auto* show = add_verb(*verb,
-                          {.name = "show",
-                           .summary = "one policy with every key and the value that holds",
-                           .example = "affinityctl policies show nginx",
-                           .answer = shown_fields},
-                          globals, status, run);
+    auto* show =
+        add_verb(*verb,
+                 {.name = "show",
+                  .summary = "one policy with every key and the value that holds",
+                  .example = "affinityctl policies show nginx",
+                  .answer = shown_fields},
+                 globals, status, [&globals, shown = options] { return run_policies(*shown, globals); });
     show->add_option("NAME", options->name, "the policy's name: its file's without .yaml")->required();
 }
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/policy_set.hpp"
 
+#include "accounting/measurements.hpp"
 #include "affinityctl/offline/policy_documents.hpp"
-#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/verb.hpp"
 #include "base/escape.hpp"
-#include "policy/reader.hpp"
+#include "host/root.hpp"
+#include "topology/reader.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -18,67 +24,97 @@ namespace affinityctl {
 namespace {
 
 namespace policy = affinityd::policy;
+namespace topology = affinityd::topology;
+using affinityd::machine::KnownLatencies;
+using Findings = std::vector<policy::Diagnostic>;
 
-void print(const std::vector<policy::Diagnostic>& findings) {
-    for (const auto& finding : findings)
+/// Tells all findings; an error in a file that `is_ours` is a failure.
+policy::PolicySet set_of(const std::vector<policy::Document>& documents, Findings findings,
+                         const std::function<bool(const std::string& path)>& is_ours) {
+    auto read = policy::read_policies(documents);
+    std::ranges::move(read.diagnostics, std::back_inserter(findings));
+    bool is_faulty = false;
+    for (const auto& finding : findings) {
         fmt::print(stderr, "{}\n", policy::to_string(finding, true));
+        is_faulty = is_faulty || (finding.severity == policy::Severity::error && is_ours(finding.at.file));
+    }
+    if (is_faulty) throw CallError{exit_findings, "the policies have errors"};
+    return std::move(read.set);
+}
+
+/// The latencies that the daemon would use here; none for a user who may not read them.
+KnownLatencies measured_here(const affinityd::host::Root& root, const topology::Topology& machine) {
+    const auto kept = affinityd::accounting::newest_experiment("/var/lib/affinityd", "latency");
+    if (!kept || !*kept) return {};
+    const auto latencies = topology::latencies_from_json((*kept)->detail);
+    if (!latencies) return {};
+    return affinityd::machine::latencies_here(*latencies, machine, topology::read_cpu_model(root));
 }
 
 } // namespace
 
-std::vector<std::string> daemon_folders(const Globals& globals) {
-    std::vector<std::string> folders;
-    const auto status = status_if_any(globals);
-    if (status.is_object())
-        for (const auto& folder : status.value("policy_folders", nlohmann::json::array()))
-            if (folder.is_string()) folders.push_back(folder.get<std::string>());
-    return folders.empty() ? policy::standard_folders() : folders;
-}
-
-void warn_of_missing(const std::vector<std::string>& folders) {
-    for (const auto& folder : folders) {
-        std::error_code code;
-        if (!std::filesystem::exists(folder, code))
+std::vector<policy::Document> read_policy_folders(const std::vector<std::string>& folders,
+                                                  const Globals& globals) {
+    auto read = folders;
+    for (const auto& folder : folders)
+        if (std::error_code code; !std::filesystem::exists(folder, code))
             fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", affinityd::escaped(folder));
-    }
+    const auto status = folders.empty() ? status_if_any(globals) : nlohmann::json();
+    for (const auto& folder : list(status, "policy_folders"))
+        read.push_back(cell(folder));
+    return need(policy::read_folders(read.empty() ? policy::standard_folders() : read));
 }
 
-std::expected<policy::PolicySet, CallError> read_policy_set(const std::vector<std::string>& paths,
-                                                            const Globals& globals) {
-    std::vector<policy::Diagnostic> findings;
+policy::PolicySet read_policy_set(const std::vector<std::string>& paths, const Globals& globals) {
+    Findings findings;
     const auto documents =
-        paths.empty() ? policy::read_folders(daemon_folders(globals)) : policy_documents(paths, findings);
-    if (!documents) return failed(documents.error());
-    auto read = policy::read_policies(*documents);
-    print(findings);
-    print(read.diagnostics);
-    if (!findings.empty() || !read.ok()) return failed(exit_findings, "the policies have errors");
-    return std::move(read.set);
+        paths.empty() ? read_policy_folders({}, globals) : need(policy_documents(paths, findings));
+    return set_of(documents, std::move(findings), [](const auto&) { return true; });
 }
 
-std::expected<Preview, CallError> preview_policy_set(const std::vector<std::string>& paths,
-                                                     const Globals& globals) {
-    std::vector<policy::Diagnostic> findings;
-    auto documents = policy::read_folders(daemon_folders(globals));
-    if (!documents) return failed(documents.error());
-    auto named = policy_documents(paths, findings);
-    if (!named) return failed(named.error());
+Preview preview_policy_set(const std::vector<std::string>& paths, const Globals& globals) {
+    Findings findings;
+    auto documents = read_policy_folders({}, globals);
+    const auto named = need(policy_documents(paths, findings));
     const auto is_named = [&](const std::string& path) {
-        return std::ranges::find(*named, path, &policy::Document::path) != named->end();
+        return std::ranges::find(named, path, &policy::Document::path) != named.end();
     };
-    std::erase_if(*documents, [&](const auto& document) { return is_named(document.path); });
-    std::ranges::copy(*named, std::back_inserter(*documents));
-    auto read = policy::read_policies(*documents);
-    print(findings);
-    print(read.diagnostics);
-    const bool is_faulty = std::ranges::any_of(read.diagnostics, [&](const auto& finding) {
-        return finding.severity == policy::Severity::error && is_named(finding.at.file);
-    });
-    if (is_faulty || !findings.empty()) return failed(exit_findings, "the policies have errors");
-    Preview preview{std::move(read.set), {}};
+    std::erase_if(documents, [&](const auto& document) { return is_named(document.path); });
+    std::ranges::copy(named, std::back_inserter(documents));
+    Preview preview{set_of(documents, std::move(findings), is_named), {}};
     for (const auto& policy : preview.set.policies)
         if (is_named(policy.at.file)) preview.names.push_back(policy.name);
     return preview;
+}
+
+affinityd::Result<topology::Latencies> read_latency_table(const std::string& path) {
+    std::ifstream file(path == "-" ? "/dev/stdin" : path); // it may be a pipe
+    if (!file) return affinityd::fail(errno == ENOENT ? "there is no such file" : "cannot open", path, errno);
+    std::string text(topology::most_csv_bytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    auto latencies =
+        text.starts_with('{') ? topology::latencies_from_json(text) : topology::latencies_from_csv(text);
+    if (!latencies)
+        latencies.error().subject =
+            path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
+    return latencies;
+}
+
+void add_latency_option(CLI::App& verb, std::string& file) {
+    verb.add_option("--latency", file,
+                    "latencies between the machine's CPUs, for policies that say 'measured': CSV as of "
+                    "core-to-core-latency, or what 'measure latency --json' printed; - is standard input")
+        ->type_name("FILE");
+}
+
+KnownLatencies latencies_for(const Globals& globals, const std::string& file) {
+    if (file.empty() && globals.is_recorded()) return {};
+    const auto latencies = file.empty() ? topology::Latencies{} : need(read_latency_table(file));
+    const auto root = need(affinityd::host::Root::open(globals.root));
+    const auto machine = need(topology::read_topology(root));
+    if (file.empty()) return measured_here(root, machine);
+    return {topology::measured_level(latencies, machine), "", 0};
 }
 
 } // namespace affinityctl

@@ -1,36 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
+// Policies and latencies that a command line names, for verbs that plan without the daemon.
 #pragma once
 
 #include "affinityctl/present/globals.hpp"
+#include "base/error.hpp"
+#include "machine/machine.hpp"
 #include "policy/policy.hpp"
+#include "policy/reader.hpp"
+#include "topology/latencies.hpp"
 
-#include <expected>
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace affinityctl {
 
-/// The folders that a running daemon reads, else the standard ones. A recorded machine has no daemon.
-[[nodiscard]] std::vector<std::string> daemon_folders(const Globals& globals);
+// These throw a CallError where they fail, as verbs do (verb.hpp).
 
-/// Warns on standard error of folders that a command line names and that are not there: their policies would
-/// be missed without a word.
-void warn_of_missing(const std::vector<std::string>& folders);
+/// The policy files of the folders; where none is named, of those that a running daemon reads, else of the
+/// standard ones. Warns on standard error of folders that are not there: their policies would be missed
+/// without a word.
+[[nodiscard]] std::vector<affinityd::policy::Document>
+read_policy_folders(const std::vector<std::string>& folders, const Globals& globals);
 
-/// The policies of the files and folders that a command line names, or of daemon_folders() if it names none.
+/// The policies of the files and folders that a command line names, or of the usual folders if it names none.
 /// Findings are on standard error, those that are errors make it a failure.
-[[nodiscard]] std::expected<affinityd::policy::PolicySet, CallError>
-read_policy_set(const std::vector<std::string>& paths, const Globals& globals);
+[[nodiscard]] affinityd::policy::PolicySet read_policy_set(const std::vector<std::string>& paths,
+                                                           const Globals& globals);
 
-/// The policies that would be in force if the files and folders `paths` were installed beside what
-/// daemon_folders() have now.
+/// The policies that would be in force if the files and folders `paths` were installed beside what the usual
+/// folders have now.
 struct Preview {
     affinityd::policy::PolicySet set;
     std::vector<std::string> names; ///< of the policies that `paths` give
 };
-
 /// Faults of installed files are warned of, and the file is left out; one in `paths` is a failure.
-[[nodiscard]] std::expected<Preview, CallError> preview_policy_set(const std::vector<std::string>& paths,
-                                                                   const Globals& globals);
+[[nodiscard]] Preview preview_policy_set(const std::vector<std::string>& paths, const Globals& globals);
+
+/// The table in a file: CSV as others make it, or what `measure latency --json` printed. An Error: the file
+/// cannot be read, or is no table; it names the file.
+[[nodiscard]] affinityd::Result<affinityd::topology::Latencies> read_latency_table(const std::string& path);
+
+/// `--latency FILE` of verbs that plan on a still machine.
+void add_latency_option(CLI::App& verb, std::string& file);
+
+/// The latencies of the machine that is planned on: those of the file, which is taken to be of that machine;
+/// without one, of this machine what was measured last.
+[[nodiscard]] affinityd::machine::KnownLatencies latencies_for(const Globals& globals,
+                                                               const std::string& file);
 
 } // namespace affinityctl

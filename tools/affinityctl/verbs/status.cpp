@@ -3,28 +3,20 @@
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/findings.hpp"
 #include "affinityctl/offline/still_machine.hpp"
-#include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "measure/statistics.hpp"
-#include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <iterator>
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -120,38 +112,6 @@ void add_load(const json& status, Document& into) {
                           lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
 }
 
-std::string model_of(const json& policy) {
-    const auto model = text_of(policy, "affinity");
-    if (policy.value("released", false)) return model + ", released";
-    return policy.value("active", true) ? model : model + ", off";
-}
-
-bool has_note(const json& policy, std::string_view begin) { return text(policy, "note").starts_with(begin); }
-
-std::string nics_of(const json& policy) {
-    return cell(joined(list(policy, "nics"), ",")) + (has_note(policy, "no interface ") ? " (!)" : "");
-}
-
-std::string processes_of(const json& policy) {
-    return text_of(policy, "processes") + (has_note(policy, "no process ") ? " (!)" : "");
-}
-
-std::string part(std::uint64_t held, std::uint64_t wanted) {
-    return wanted == 0 ? "-" : fmt::format("{}/{}", held, wanted);
-}
-
-std::string threads_of(const json& policy) {
-    return part(count(policy, "threads_in_place"), count(policy, "threads_wanted"));
-}
-
-/// The part of its packets that are read on the core where they arrive.
-std::string local_of(const json& policy) {
-    const auto local = member(policy, "local");
-    const auto core = member(member(local, "same"), "core");
-    if (!core.is_number() || count(local, "samples") < fewest_samples) return "-";
-    return fmt::format("{:.0f} %", 100 * core.get<double>());
-}
-
 /// The cost of a gigabyte now, against that under the policy before.
 std::string gain_of(const json& status, const std::string& policy) {
     for (const auto& cost : list(status, "costs")) {
@@ -166,28 +126,18 @@ std::string gain_of(const json& status, const std::string& policy) {
     return "-";
 }
 
-constexpr Field policy_columns[] = {
-    {"name", "POLICY", "text", ""},
-    {"", "MODEL", "text", "", {}, model_of},
-    {"cpus", "CPUS", "cpus", ""},
-    {"", "NICS", "text", "", {}, nics_of},
-    {"", "PROCS", "text", "", {}, processes_of},
-    {"", "THREADS", "text", "", {}, threads_of},
-    {"queues", "QUEUES", "text", ""},
-    {"", "LOCAL", "text", "", {}, local_of},
-    {"drift_put_right", "PUT RIGHT", "count", ""},
-    {"cost", "COST", "text", ""},
-};
-
 /// A line for each policy.
 void add_policies(const json& status, Document& into) {
     if (list(status, "policies").empty()) return into.paragraph(no_policies);
-    Document::Table table{policy_columns};
-    const auto queues = queues_by_policy(status);
+    Document::Table table{
+        policy_fields,
+        json::array(),
+        {"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "LOCAL", "PUT RIGHT", "COST"}};
+    auto queues = queues_by_policy(status);
     for (json policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
-        const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
-        policy["queues"] = part(held.held, held.wanted);
+        policy["queues_held"] = queues[name].held;
+        policy["queues_wanted"] = queues[name].wanted;
         policy["cost"] = gain_of(status, name);
         table.rows.push_back(std::move(policy));
     }
@@ -259,24 +209,19 @@ void add_notes(const json& status, const StatusOptions& options, Document& into)
     };
     for (const auto& problem : immovables_in(status))
         note(sentence_of(problem), text(problem, "hint"));
-    std::vector<std::pair<std::string, std::vector<std::string>>>
-        notes; // the same of several policies is one
+    std::vector<std::pair<std::string, std::string>> notes;
     for (const auto& policy : list(status, "policies")) {
+        const auto name = text(policy, "name");
         auto all = steer_notes(policy);
         all.insert(all.begin(), text(policy, "note"));
         all.push_back(joined_note(policy));
-        for (const auto& each : all) {
-            if (each.empty()) continue;
-            auto found = std::ranges::find(notes, each, [](const auto& known) { return known.first; });
-            if (found == notes.end()) found = notes.insert(found, {each, {}});
-            found->second.push_back(text(policy, "name"));
-        }
+        for (const auto& each : all)
+            if (!each.empty()) notes.emplace_back(name, each);
         if (const auto local = local_sentence(member(policy, "local")); options.details() && !local.empty())
-            into.paragraph(fmt::format("policy {}: {}", text(policy, "name"), local));
+            into.paragraph(fmt::format("policy {}: {}", name, local));
     }
-    for (const auto& [sentence, names] : notes)
-        note(fmt::format("{} {}: {}", names.size() == 1 ? "policy" : "policies", fmt::join(names, ", "),
-                         sentence));
+    for (const auto& sentence : about_policies(notes))
+        note(sentence);
     for (const auto& policy : list(status, "policies"))
         if (policy.value("released", false))
             note("policy " + text(policy, "name") + " was released by hand", "affinityctl apply");
@@ -333,28 +278,18 @@ Document status_document(json status, const StatusOptions& options) {
     return document;
 }
 
-using Choice = std::function<bool(const json&)>;
-
+template <class Choice>
 json those(const json& status, const char* key, const Choice& is_chosen) {
     json found = json::array();
     std::ranges::copy_if(list(status, key), std::back_inserter(found), is_chosen);
     return found;
 }
 
-bool has_name(const json& names, const std::string& name) {
-    return std::ranges::any_of(names, [&](const json& each) { return each == name; });
-}
-
-Choice is_of(const std::set<std::string>& policies, const char* key = "policy") {
-    return [&policies, key](const json& each) { return policies.contains(text(each, key)); };
-}
-
 /// The policy's counts, of these processes alone.
 void recount(json& policy, const json& processes) {
-    const auto name = text(policy, "name");
     std::size_t held = 0, threads = 0, wanted = 0, in_place = 0, drifted = 0;
     for (const auto& process : processes) {
-        if (text(process, "policy") != name) continue;
+        if (text(process, "policy") != text(policy, "name")) continue;
         ++held;
         for (const auto& thread : list(process, "threads")) {
             const auto state = text(thread, "state");
@@ -371,133 +306,97 @@ void recount(json& policy, const json& processes) {
                    {"threads_drifted", drifted}});
 }
 
-/// Everything about these processes and queues and their policies, counted anew. Measurements are the
-/// machine's. `subject`: in words.
-json part_of(const json& status, const std::string& subject, json processes, json queues,
-             std::set<std::string> policies = {}) {
+CallError not_found(const json& status, const std::string& subject) {
+    if (!those(status, "released_processes", [&](const json& pid) { return pid.dump() == subject; }).empty())
+        return {exit_failure,
+                "process " + subject + " was released by hand; affinityctl apply takes it up again"};
+    std::set<std::string> names;
+    for (const auto& policy : list(status, "policies"))
+        names.insert(text(policy, "name"));
+    for (const auto& queue : list(status, "queues"))
+        names.insert(text(queue, "nic"));
+    return {exit_failure,
+            subject + ": nothing under policy has this name or number; `affinityctl explain` may know it" +
+                guess(subject, {names.begin(), names.end()})};
+}
+
+/// The part of a status that concerns a policy or an interface (by name), a process (by its PID or one of its
+/// TIDs) or a unit: everything about its processes, queues and policies, whose threads are counted anew.
+/// Measurements are the machine's. `subject` names it in words.
+json part_of(const json& status, const std::string& subject) {
+    const auto is_named = [&](const char* key) {
+        return [&subject, key](const json& each) { return text(each, key) == subject; };
+    };
+    const auto is_served_by = [](const std::string& nic) {
+        return [nic](const json& process) {
+            return std::ranges::find(list(process, "nics"), json(nic)) != list(process, "nics").end();
+        };
+    };
+    std::set<std::string> policies;
+    std::string kind = "policy ";
+    auto processes = those(status, "processes", is_named("policy"));
+    auto queues = those(status, "queues", is_named("policy"));
+    if (!those(status, "policies", is_named("name")).empty()) {
+        policies.insert(subject);
+    } else {
+        kind = "interface ";
+        processes = those(status, "processes", is_served_by(subject));
+        queues = those(status, "queues", is_named("nic"));
+    }
+    if (policies.empty() && processes.empty() && queues.empty()) {
+        kind = subject.find('.') == std::string::npos ? "process " : "unit ";
+        const auto pids = kind == "unit "
+                              ? need(processes_of_unit(need(affinityd::host::Root::open("/")), subject))
+                              : std::vector<int>{};
+        processes = those(status, "processes", [&](const json& process) {
+            return std::ranges::find(pids, process.value("pid", 0)) != pids.end() ||
+                   std::to_string(count(process, "pid")) == subject ||
+                   std::ranges::any_of(list(process, "threads"), [&](const json& thread) {
+                       return std::to_string(count(thread, "tid")) == subject;
+                   });
+        });
+        queues = those(status, "queues", [&](const json& queue) {
+            return std::ranges::any_of(processes, is_served_by(text(queue, "nic")));
+        });
+        if (processes.empty()) throw not_found(status, subject);
+    }
     for (const auto* parts : {&processes, &queues})
         for (const auto& each : *parts)
             policies.insert(text(each, "policy"));
     json part = status;
-    part["subject"] = subject;
-    part["policies"] = those(status, "policies", is_of(policies, "name"));
+    part["subject"] = kind + subject;
+    part["policies"] = those(status, "policies",
+                             [&](const json& policy) { return policies.contains(text(policy, "name")); });
     for (auto& policy : part["policies"])
         recount(policy, processes);
     for (const char* key : {"problems", "units", "costs"})
-        part[key] = those(status, key, is_of(policies));
+        part[key] =
+            those(status, key, [&](const json& each) { return policies.contains(text(each, "policy")); });
     part["measurement"] = nullptr;
     part["processes"] = std::move(processes);
     part["queues"] = std::move(queues);
     return part;
 }
 
-/// Also one that holds nothing.
-std::optional<json> of_policy(const json& status, const std::string& name) {
-    const std::set<std::string> policies{name};
-    if (those(status, "policies", is_of(policies, "name")).empty()) return std::nullopt;
-    return part_of(status, "policy " + name, those(status, "processes", is_of(policies)),
-                   those(status, "queues", is_of(policies)), policies);
-}
-
-/// Its queues, and the processes that it serves.
-std::optional<json> of_interface(const json& status, const std::string& name) {
-    auto queues = those(status, "queues", [&](const json& queue) { return text(queue, "nic") == name; });
-    auto processes = those(status, "processes",
-                           [&](const json& process) { return has_name(list(process, "nics"), name); });
-    if (queues.empty() && processes.empty()) return std::nullopt;
-    return part_of(status, "interface " + name, std::move(processes), std::move(queues));
-}
-
-/// With the queues of the interfaces that serve them.
-std::optional<json> of_processes(const json& status, const std::string& subject, const Choice& is_chosen) {
-    auto processes = those(status, "processes", is_chosen);
-    if (processes.empty()) return std::nullopt;
-    json nics = json::array();
-    for (const auto& process : processes)
-        std::ranges::copy(list(process, "nics"), std::back_inserter(nics));
-    auto queues =
-        those(status, "queues", [&](const json& queue) { return has_name(nics, text(queue, "nic")); });
-    return part_of(status, subject, std::move(processes), std::move(queues));
-}
-
-/// The part of the daemon's GetStatus that concerns a policy (by name), an interface (by name), or a process
-/// (by its PID or one of its TIDs); its policies' threads are counted anew, and `subject` names it. No value:
-/// the daemon knows no such thing.
-std::optional<json> selected(const json& status, const std::string& subject) {
-    if (auto found = of_policy(status, subject)) return found;
-    if (auto found = of_interface(status, subject)) return found;
-    return of_processes(status, "process " + subject, [&](const json& process) {
-        return std::to_string(count(process, "pid")) == subject ||
-               std::ranges::any_of(list(process, "threads"), [&](const json& thread) {
-                   return std::to_string(count(thread, "tid")) == subject;
-               });
-    });
-}
-
-/// The same for the processes of a unit. No value: none of them is under policy.
-std::optional<json> selected(const json& status, const std::string& unit, const std::vector<int>& pids) {
-    const std::set<std::uint64_t> wanted(pids.begin(), pids.end());
-    return of_processes(status, "unit " + unit,
-                        [&](const json& process) { return wanted.contains(count(process, "pid")); });
-}
-
-/// Names that could have been meant, for a hint: policies and interfaces.
-std::vector<std::string> names_in(const json& status) {
-    std::set<std::string> names;
-    for (const auto& policy : list(status, "policies"))
-        names.insert(text(policy, "name"));
-    for (const auto& queue : list(status, "queues"))
-        names.insert(text(queue, "nic"));
-    return {names.begin(), names.end()};
-}
-
-/// The part of a status that the subject stands for.
-std::expected<json, CallError> meant_by(const json& status, const std::string& subject) {
-    if (subject.empty()) return status;
-    if (auto found = selected(status, subject)) return std::move(*found);
-    if (subject.find('.') != std::string::npos) {
-        const auto root = affinityd::host::Root::open("/");
-        if (!root) return failed(root.error());
-        const auto pids = processes_of_unit(*root, subject);
-        if (!pids) return failed(pids.error());
-        if (auto found = selected(status, subject, *pids)) return std::move(*found);
-    }
-    const auto& released = list(status, "released_processes");
-    if (std::ranges::any_of(released, [&](const json& pid) { return pid.dump() == subject; }))
-        return failed(exit_failure,
-                      "process " + subject + " was released by hand; affinityctl apply takes it up again");
-    const auto names = names_in(status);
-    const std::vector<std::string_view> words(names.begin(), names.end());
-    const auto hint = affinityd::policy::did_you_mean(subject, words);
-    return failed(exit_failure,
-                  subject +
-                      ": nothing under policy has this name or number; `affinityctl explain` may know it" +
-                      (hint.empty() ? "" : " (" + hint + ")"));
-}
-
 Outcome run_status(const StatusOptions& options, const Globals& globals) {
-    const auto status = ask_daemon_object(globals, "GetStatus");
-    if (!status) return std::unexpected(status.error());
-    const auto part = meant_by(*status, options.subject);
-    if (!part) return std::unexpected(part.error());
-    auto answer = judged(*part);
-    if (options.details()) {
-        const auto all = judged(*status)["problems"].size();
-        answer["problems_elsewhere"] = all - std::min(all, answer["problems"].size());
-    }
+    const auto status = need(ask_daemon_object(globals, "GetStatus"));
+    if (!options.details()) return status_document(judged(status), options);
+    auto answer = judged(part_of(status, options.subject));
+    const auto all = judged(status)["problems"].size();
+    answer["problems_elsewhere"] = all - std::min(all, answer["problems"].size());
     return status_document(std::move(answer), options);
 }
 
 } // namespace
 
 void add_status(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<StatusOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "status",
-                           .summary = "whether all is as the policies want it, and if not, what helps",
-                           .example = "affinityctl status nginx",
-                           .answer = status_answer},
-                          globals, status, [&globals, options] { return run_status(*options, globals); });
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "status",
+                  .summary = "whether all is as the policies want it, and if not, what helps",
+                  .example = "affinityctl status nginx",
+                  .answer = status_answer},
+                 globals, status, run_status);
     verb->add_option("SUBJECT", options->subject,
                      "a policy, unit, PID or interface: its threads and queues one by one")
         ->check(not_empty());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/verb.hpp"
 
+#include "policy/diagnostic.hpp"
+
 #include <CLI/CLI.hpp>
-#include <memory>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,9 +28,54 @@ CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& statu
             ->group("");
     // The callback of a verb also runs for its subcommands.
     added->callback([&globals, &status, added, run = std::move(run)] {
-        if (added->get_subcommands().empty()) status = show(globals, run());
+        if (!added->get_subcommands().empty()) return;
+        try {
+            status = show(globals, run());
+        } catch (const CallError& error) {
+            status = show(globals, std::unexpected(error));
+        }
     });
     return added;
+}
+
+std::unexpected<CallError> failed(Exit code, std::string message) {
+    return std::unexpected(CallError{code, std::move(message)});
+}
+
+std::unexpected<CallError> failed(const affinityd::Error& error) {
+    return failed(exit_failure, error.to_string());
+}
+
+std::string guess(std::string_view asked, const std::vector<std::string>& names) {
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    const auto hint = affinityd::policy::did_you_mean(asked, words);
+    return hint.empty() ? "" : " (" + hint + ")";
+}
+
+std::expected<void, CallError> check_is_live(const Globals& globals) {
+    if (!globals.is_recorded()) return {};
+    return failed(exit_usage, "--root names a recorded machine, and this is done on the running one only: "
+                              "leave --root out");
+}
+
+std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
+                                                 const std::vector<std::string>& arguments,
+                                                 const Patience& patience) {
+    if (const auto live = check_is_live(globals); !live) return std::unexpected(live.error());
+    return call_daemon(globals.runtime_dir, method, arguments, patience);
+}
+
+std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& globals, const char* method,
+                                                           const std::vector<std::string>& arguments) {
+    const auto answer = ask_daemon(globals, method, arguments);
+    if (!answer) return std::unexpected(answer.error());
+    auto value = nlohmann::json::parse(*answer, nullptr, false);
+    if (value.is_object()) return value;
+    return failed(exit_failure, "the daemon's answer cannot be read: is it of another version?");
+}
+
+nlohmann::json status_if_any(const Globals& globals) {
+    return ask_daemon_object(globals, "GetStatus").value_or(nlohmann::json());
 }
 
 } // namespace affinityctl

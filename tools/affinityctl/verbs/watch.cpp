@@ -1,134 +1,160 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl watch: the threads under policy as they run, from the kernel's own counters.
 #include "affinityctl/client/task_rows.hpp"
-#include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "policy/diagnostic.hpp"
+#include "base/text.hpp"
+#include "host/fd.hpp"
+#include "host/root.hpp"
+#include "host/signals.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <clocale>
-#include <expected>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
-#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include <curses.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace affinityctl {
 
 namespace {
 
+using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using Key = WatchView::Key;
-using nlohmann::json;
+using Look = std::function<json()>;
 
-struct EndScreen {
-    void operator()(SCREEN* screen) const {
-        ::endwin();
-        ::delscreen(screen);
+void put(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout); // which throws nothing if the terminal has gone
+    std::fflush(stdout);
+}
+
+/// The terminal without echo, and with a screen of its own. Signals that end a program come through a file,
+/// so that the terminal is as it was afterwards.
+class Screen {
+  public:
+    Screen() {
+        ::tcgetattr(STDIN_FILENO, &before_);
+        auto raw = before_;
+        raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+        raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+        ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+        ::pthread_sigmask(SIG_BLOCK, &signals_, &mask_);
+        put("\033[?1049h\033[?25l"); // the other screen, without a cursor
     }
+    Screen(const Screen&) = delete;
+    Screen& operator=(const Screen&) = delete;
+    ~Screen() {
+        put("\033[?25h\033[?1049l");
+        ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+        ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    }
+
+    /// The key that is pressed within this time, as terminals send it; "": none; "q" where a signal or the
+    /// end of the terminal says the same. A negative time is as long as it takes.
+    [[nodiscard]] std::string key(milliseconds time) const {
+        pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+        ::poll(files, 2, static_cast<int>(time.count()));
+        if (files[1].revents != 0) return "q";
+        if (files[0].revents == 0) return {};
+        char bytes[16];
+        const auto got = ::read(STDIN_FILENO, bytes, sizeof bytes);
+        return got > 0 ? std::string(bytes, static_cast<std::size_t>(got)) : "q";
+    }
+
+  private:
+    termios before_{};
+    sigset_t mask_{};
+    const sigset_t signals_ = affinityd::host::stop_signals();
+    const affinityd::host::Fd stop_{::signalfd(-1, &signals_, SFD_CLOEXEC)};
 };
 
-Key key_of(int pressed) {
-    switch (pressed) {
-    case 'q':
-    case 'Q':
-        return Key::quit;
-    case KEY_UP:
-    case 'k':
-        return Key::up;
-    case KEY_DOWN:
-    case 'j':
-        return Key::down;
-    case KEY_PPAGE:
-        return Key::page_up;
-    case KEY_NPAGE:
-        return Key::page_down;
-    case KEY_HOME:
-        return Key::home;
-    case KEY_END:
-        return Key::end;
-    case 's':
-        return Key::next_order;
-    case 'r':
-        return Key::reverse;
-    case ' ':
-        return Key::pause;
-    default:
-        return Key::none;
+/// The rows that a person has chosen to see.
+struct View {
+    std::size_t top = 0; ///< the first
+    std::size_t order = 0;
+    bool reversed = false;
+    bool held = false;
+};
+
+/// False: the watch is over. `rows` exist, and the terminal shows `room` of them.
+bool press(std::string_view key, View& view, std::size_t rows, std::size_t room) {
+    if (key == "q" || key == "Q") return false;
+    if (key == "k" || key == "\033[A") view.top -= std::min<std::size_t>(view.top, 1);
+    if (key == "j" || key == "\033[B") ++view.top;
+    if (key == "\033[5~") view.top -= std::min(view.top, room);
+    if (key == "\033[6~") view.top += room;
+    if (key == "\033[H") view.top = 0;
+    if (key == "\033[F") view.top = rows;
+    if (key == "s") view.order = (view.order + 1) % std::size(row_orders);
+    if (key == "r") view.reversed = !view.reversed;
+    if (key == " ") view.held = !view.held;
+    view.top = std::min(view.top, rows > room ? rows - room : 0); // no line stays empty
+    return true;
+}
+
+/// One line says what is shown, then comes a table. Rows of threads that are astray are bold.
+void draw(json& rows, const View& view, const Page& page, std::size_t room) {
+    sort_rows(rows, row_orders[view.order], view.reversed);
+    const auto end = std::min(rows.size(), view.top + room);
+    const json shown(rows.begin() + static_cast<std::ptrdiff_t>(view.top),
+                     rows.begin() + static_cast<std::ptrdiff_t>(end));
+    Document document;
+    document.add(Document::Table{watch_fields, shown});
+    auto text =
+        fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
+                    rows.size(), rows.empty() ? 0 : view.top + 1, end, row_orders[view.order],
+                    view.reversed ? " reversed" : "", view.held ? ", HELD" : "");
+    text = "\033[H" + cut(text, page.width, page) + "\033[K\r\n\033[7m";
+    std::size_t row = 0;
+    const auto table = to_text(document, page);
+    for (const auto line : affinityd::split(table, '\n')) {
+        if (row > shown.size() || line.empty()) break;
+        const bool is_astray = row > 0 && shown[row - 1]["astray"] == true;
+        text +=
+            fmt::format("{}{}{}\033[K", row == 0 ? "" : "\r\n", is_astray ? "\033[1m" : "", line) + "\033[0m";
+        ++row;
     }
+    put(text + "\033[J");
 }
 
-constexpr int above = 2; ///< lines above the rows: the state of the view, and the heading
-
-std::size_t room() { return static_cast<std::size_t>(std::max(LINES - above, 0)); }
-
-void put_line(int line, const std::string& text, attr_t look) {
-    ::wmove(stdscr, line, 0);
-    ::wattrset(stdscr, static_cast<int>(look));
-    ::waddnstr(stdscr, text.c_str(), COLS);
-    ::wclrtoeol(stdscr);
-}
-
-void draw(json& rows, const WatchView& view) {
-    sort_rows(rows, view.order(), view.is_reversed());
-    const std::size_t top = view.top(rows.size(), room());
-    const std::size_t end = std::min(rows.size(), top + room());
-    Document shown;
-    shown.add(Document::Table{watch_fields, json(rows.begin() + static_cast<std::ptrdiff_t>(top),
-                                                 rows.begin() + static_cast<std::ptrdiff_t>(end))});
-    ::werase(stdscr);
-    put_line(0,
-             fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
-                         rows.size(), rows.empty() ? 0 : top + 1, end, view.order(),
-                         view.is_reversed() ? " reversed" : "", view.is_paused() ? ", HELD" : ""),
-             A_NORMAL);
-    const auto text = to_text(shown, {.width = static_cast<std::size_t>(COLS), .unicode = true});
-    int line = 1;
-    for (std::size_t at = 0; at < text.size() && line < LINES; ++line) {
-        const auto stop = text.find('\n', at);
-        const bool is_astray =
-            line >= above && rows[top + static_cast<std::size_t>(line - above)]["astray"] == true;
-        put_line(line, text.substr(at, stop - at), line == 1 ? A_REVERSE : is_astray ? A_BOLD : A_NORMAL);
-        if (stop == std::string::npos) break;
-        at = stop + 1;
-    }
-    ::wrefresh(stdscr);
-}
-
-/// Shows rows on the terminal until q. Arrow and page keys scroll, s takes the next order, r reverses it,
-/// space pauses. `look` is called once per interval; if it returns an error, the watch ends with that.
-std::expected<void, std::string>
-run_watch_screen(milliseconds interval, const std::function<std::expected<json, std::string>()>& look) {
-    std::setlocale(LC_CTYPE, "");
-    const std::unique_ptr<SCREEN, EndScreen> screen(::newterm(nullptr, stdout, stdin));
-    if (!screen) return std::unexpected(std::string("this terminal cannot be drawn on (TERM): try --once"));
-    ::cbreak();
-    ::noecho();
-    ::keypad(stdscr, true);
-    ::curs_set(0);
-    WatchView view;
+/// Shows rows on the terminal until q.
+void show_screen(milliseconds interval, const Look& look) {
+    const char* terminal = std::getenv("TERM");
+    if (terminal == nullptr || std::string_view(terminal) == "dumb")
+        throw CallError{exit_failure, "this terminal cannot be drawn on (TERM): try --once"};
+    const Screen screen;
+    View view;
     auto rows = json::array();
-    for (auto next = steady_clock::now();;) {
-        if (!view.is_paused() && steady_clock::now() >= next) {
-            auto fresh = look();
-            if (!fresh) return std::unexpected(fresh.error());
-            rows = std::move(*fresh);
+    std::size_t room = 0;
+    auto next = steady_clock::now();
+    std::string key;
+    do {
+        if (!view.held && steady_clock::now() >= next) {
+            rows = look();
             next = steady_clock::now() + interval;
         }
-        draw(rows, view);
-        const auto left = std::chrono::duration_cast<milliseconds>(next - steady_clock::now());
-        ::wtimeout(stdscr, view.is_paused() ? -1 : static_cast<int>(std::max<long>(left.count(), 0)));
-        if (!view.press(key_of(::wgetch(stdscr)), rows.size(), room())) return {};
-    }
+        winsize size{};
+        ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+        room = size.ws_row > 2 ? size.ws_row - 2U : 0;
+        draw(rows, view, Page::of_output(false, false), room);
+        const auto left = std::chrono::ceil<milliseconds>(next - steady_clock::now());
+        key = screen.key(view.held ? milliseconds(-1) : std::max(left, milliseconds(0)));
+    } while (press(key, view, rows.size(), room));
 }
 
 struct ScreenOptions {
@@ -138,78 +164,50 @@ struct ScreenOptions {
     bool once = false;
 };
 
-/// The fault of a policy's name; "": nothing.
-std::string unknown_policy(const json& status, const std::string& asked) {
-    if (asked.empty()) return {};
-    std::vector<std::string> names;
-    for (const auto& policy : list(status, "policies"))
-        names.push_back(text(policy, "name"));
-    if (std::ranges::find(names, asked) != names.end()) return {};
-    const std::vector<std::string_view> words(names.begin(), names.end());
-    const auto hint = affinityd::policy::did_you_mean(asked, words);
-    return "the daemon has no policy " + asked + (hint.empty() ? "" : " (" + hint + ")");
-}
-
-using Look = std::function<std::expected<json, std::string>()>;
-
-Outcome once(const ScreenOptions& options, const Look& look) {
-    auto rows = look(); // the second look counts from this one
-    if (rows) {
-        std::this_thread::sleep_for(options.interval);
-        rows = look();
-    }
-    if (!rows) return failed(exit_failure, rows.error());
-    sort_rows(*rows, options.order, false);
+Outcome run_watch(const ScreenOptions& options, const Globals& globals) {
+    const auto root = need(affinityd::host::Root::open("/"));
+    TaskSampler sampler(root);
+    const Look look = [&] {
+        const auto status = need(ask_daemon_object(globals, "GetStatus"));
+        std::vector<std::string> names;
+        for (const auto& policy : list(status, "policies"))
+            names.push_back(text(policy, "name"));
+        if (!options.policy.empty() && std::ranges::find(names, options.policy) == names.end())
+            throw CallError{exit_failure,
+                            "the daemon has no policy " + options.policy + guess(options.policy, names)};
+        return sampler.sample(status, options.policy);
+    };
     Document document;
-    document.value = std::move(*rows);
+    if (!options.once && !globals.json && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1) {
+        show_screen(options.interval, look);
+        document.is_silent = true;
+        return document;
+    }
+    (void)look(); // the second look counts from this one
+    std::this_thread::sleep_for(options.interval);
+    auto rows = look();
+    sort_rows(rows, options.order, false);
+    document.value = std::move(rows);
     document.add(Document::Table{watch_fields, document.value});
     return document;
-}
-
-Outcome run_watch(const ScreenOptions& options, const Globals& globals) {
-    const auto root = affinityd::host::Root::open("/");
-    if (!root) return failed(root.error());
-    CallError last; // of a call of the daemon
-    TaskSampler sampler(*root);
-    const Look look = [&]() -> std::expected<json, std::string> {
-        const auto status = ask_daemon_object(globals, "GetStatus");
-        if (!status) {
-            last = status.error();
-            return std::unexpected(last.message);
-        }
-        if (const auto fault = unknown_policy(*status, options.policy); !fault.empty())
-            return std::unexpected(fault);
-        return sampler.sample(*status, options.policy);
-    };
-    const bool is_screen =
-        !options.once && !globals.json && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
-    if (!is_screen) {
-        auto outcome = once(options, look);
-        return last.message.empty() ? outcome : std::unexpected(last);
-    }
-    const auto done = run_watch_screen(options.interval, look);
-    if (!done) return failed(last.message.empty() ? exit_failure : last.code, done.error());
-    Document nothing;
-    nothing.is_silent = true;
-    return nothing;
 }
 
 } // namespace
 
 void add_watch(CLI::App& app, Globals& globals, int& status) {
-    const auto options = std::make_shared<ScreenOptions>();
-    auto* verb = add_verb(app,
-                          {.name = "watch",
-                           .summary = "threads under policy as they run: CPU, share, migrations",
-                           .example = "affinityctl watch nginx --interval 500ms",
-                           .answer = watch_fields,
-                           .is_list = true},
-                          globals, status, [&globals, options] { return run_watch(*options, globals); });
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "watch",
+                  .summary = "threads under policy as they run: CPU, share, migrations",
+                  .example = "affinityctl watch nginx --interval 500ms",
+                  .answer = watch_fields,
+                  .is_list = true},
+                 globals, status, run_watch);
     verb->add_option("policy", options->policy, "only the threads of this policy");
     add_time(*verb, "--interval", options->interval, milliseconds(100),
              "time between two samples (default: 1s)");
     verb->add_option("--sort", options->order, "order of --once")
-        ->check(CLI::IsMember({row_orders[0], row_orders[1], row_orders[2], row_orders[3], row_orders[4]}))
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(row_orders), std::end(row_orders))))
         ->capture_default_str();
     verb->add_flag("--once", options->once,
                    "print one table (with --json a list) after one interval; so also without a terminal");

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl locality, affinityctl sharers: programs are watched in the kernel for a while.
+#include "affinityctl/locality/report.hpp"
+#include "affinityctl/locality/watch.hpp"
+#include "affinityctl/sharers/report.hpp"
+#include "affinityctl/sharers/watch.hpp"
+#include "affinityctl/verbs/option_values.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "base/text.hpp"
+#include "host/root.hpp"
+#include "host/signals.hpp"
+#include "inventory/process_files.hpp"
+#include "locality/locality.hpp"
+#include "machine/reader.hpp"
+#include "netdev/reader.hpp"
+#include "topology/reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+namespace {
+
+namespace locality = affinityd::locality;
+using affinityd::host::Root;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using Kind = LocalitySubject::Kind;
+
+struct WatchOptions {
+    std::string subject; ///< "": all processes
+    milliseconds time{10'000};
+    std::string svg; ///< "": none; "-": standard output
+    bool udp = false;
+};
+
+/// `picture`: what --svg draws: "the heat map".
+void add_watch_options(CLI::App& verb, WatchOptions& options, const std::string& picture) {
+    add_time(verb, "--for", options.time, milliseconds(100), "how long to watch")->default_str("10s");
+    add_picture(verb, options.svg, "also draw " + picture + " into this file");
+}
+
+/// `why_root`: "locality looks at the sockets of all processes".
+void check_watch_options(const WatchOptions& options, const Globals& globals, const std::string& why_root) {
+    need(check_is_live(globals));
+    need(check_picture(globals, options.svg));
+    if (::geteuid() != 0) throw CallError{exit_failure, why_root + ": run it as root"};
+}
+
+/// Gives up, for good, all capabilities(7) but those that watching needs once it has begun: reading BPF maps,
+/// looking at processes and their sockets, and writing the picture where the user says. Programs that are
+/// started get no more than these either.
+void keep_few_capabilities() {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> present{};
+    if (::syscall(SYS_capget, &header, present.data()) != 0) return;
+    std::uint64_t kept = 0;
+    for (const unsigned capability : {CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_BPF})
+        kept |= std::uint64_t{1} << capability;
+    for (std::size_t word = 0; word < present.size(); ++word) {
+        present[word].permitted &= static_cast<std::uint32_t>(kept >> 32 * word);
+        present[word].effective = present[word].permitted;
+        present[word].inheritable = 0;
+    }
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::syscall(SYS_capset, &header, present.data());
+}
+
+/// While it is there, a line tells that this program watches, and the signals by which people end a program
+/// end a wait instead.
+class Vigil {
+  public:
+    Vigil() { ::pthread_sigmask(SIG_BLOCK, &signals_, &before_); }
+    Vigil(const Vigil&) = delete;
+    Vigil& operator=(const Vigil&) = delete;
+    ~Vigil() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    /// True: a signal came.
+    bool wait(milliseconds time) {
+        line_.go_on();
+        const timespec left{time.count() / 1000, time.count() % 1000 * 1'000'000};
+        return ::sigtimedwait(&signals_, nullptr, &left) > 0;
+    }
+
+  private:
+    const sigset_t signals_ = affinityd::host::stop_signals();
+    sigset_t before_{};
+    ProgressLine line_{"watching"};
+};
+
+std::string words_of(const LocalitySubject& subject) {
+    switch (subject.kind) {
+    case Kind::process:
+        return fmt::format("process {}", subject.pid);
+    case Kind::nic:
+        return "interface " + subject.name;
+    case Kind::policy:
+        return "policy " + subject.name;
+    case Kind::unit:
+        return "unit " + subject.name;
+    case Kind::all:
+        break;
+    }
+    return "all processes";
+}
+
+LocalitySubject find_subject(const std::string& word, const json& status, const Root& root) {
+    if (word.empty()) return {};
+    const auto nics = need(affinityd::netdev::read_nics(root));
+    auto subject = read_subject(root, word, nics, status);
+    if (subject) return std::move(*subject);
+    throw CallError{subject.error().code == ENOTCONN ? exit_no_daemon : exit_failure,
+                    subject.error().message};
+}
+
+/// The facts that the advice depends on: where all processes are meant, those of the busiest one's name.
+void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
+                const json& status, LocalityReport& report, std::function<bool(int)> is_meant) {
+    auto figures = report.figures;
+    if (!report.busiest.empty()) {
+        is_meant = [&](int pid) {
+            const auto found = seen.names.find(pid);
+            return found != seen.names.end() && found->second == report.busiest;
+        };
+        figures = locality::figures_of(seen, near, is_meant);
+    }
+    report.facts = facts_of(figures, seen.counts, is_meant);
+    std::vector<int> pids;
+    for (const auto& worker : figures.workers)
+        pids.push_back(worker.pid);
+    report.facts.listeners = listeners_at_one_port(root, pids);
+    report.facts.steered_by = steering_policy(status, pids);
+}
+
+/// All that was seen, worked out for this machine as it is now.
+LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
+                         const locality::Nearness& near, const LocalitySubject& subject,
+                         const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others,
+                         const json& status) {
+    const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
+    LocalityReport report{
+        .subject = words_of(subject),
+        .seen = {},
+        .figures = locality::figures_of(seen, near, is_meant),
+        .arrivals = locality::arrival_places(seen.counts, machine,
+                                             affinityd::inventory::name_space(root, "self", "net"), is_meant),
+        .facts = {},
+        .busiest = {}};
+    if (subject.kind == Kind::all && !report.figures.workers.empty())
+        report.busiest = report.figures.workers.front().name;
+    find_facts(root, near, seen, status, report, is_meant);
+    report.facts.cpus = machine.topology.online.count();
+    report.seen = std::move(seen);
+    if (wants_others && !report.seen.has_other_protocols)
+        report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
+    std::erase_if(report.seen.counts, [&](const locality::ReadCount& count) { return !is_meant(count.pid); });
+    return report;
+}
+
+Outcome run_locality(const WatchOptions& options, const Globals& globals) {
+    check_watch_options(options, globals, "locality looks at the sockets of all processes");
+    const auto root = need(Root::open());
+    const auto status = status_if_any(globals);
+    const auto subject = find_subject(options.subject, status, root);
+    LocalityWatch watch(root, subject, [&] { return status_if_any(globals); });
+    locality::ReadCounts seen;
+    {
+        Vigil vigil;
+        need(watch.begin(options.udp));
+        keep_few_capabilities();
+        watch.run(options.time, [&](milliseconds left) { return vigil.wait(left); });
+        seen = need(watch.take());
+    }
+    const auto machine = need(affinityd::machine::read_machine(root));
+    const locality::Nearness near(machine.topology);
+    auto document = locality_document(
+        report_of(root, machine, near, subject, watch, std::move(seen), options.udp, status), near);
+    document.picture = options.svg;
+    return document;
+}
+
+/// The findings until then, if the user or the process ends it early.
+affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
+    Vigil vigil;
+    if (auto begun = watch.begin(); !begun) return std::unexpected(begun.error());
+    keep_few_capabilities();
+    if (auto watched = watch.run(time, [&](milliseconds left) { return vigil.wait(left); }); !watched)
+        return std::unexpected(watched.error());
+    return watch.take();
+}
+
+Outcome run_sharers(const WatchOptions& options, const Globals& globals) {
+    need(check_is_live(globals));
+    const auto pid = affinityd::parse_number<int>(options.subject);
+    if (!pid || *pid < 1) return failed(exit_usage, options.subject + ": expected a process or thread id");
+    check_watch_options(options, globals, "sharers counts in the kernel");
+    const auto root = need(Root::open());
+    auto watch = need(WakeWatch::of(root, *pid));
+    auto wakes = watch_wakes(watch, options.time);
+    if (!wakes)
+        return failed(
+            affinityd::Error{"sharers cannot count: " + wakes.error().message, {}, wakes.error().code});
+    const auto topology = need(affinityd::topology::read_topology(root));
+    auto document = sharers_document(watch.process(), *wakes, watch.has_ended(), topology);
+    document.picture = options.svg;
+    return document;
+}
+
+} // namespace
+
+void add_locality(CLI::App& app, Globals& globals, int& status) {
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "locality",
+                  .summary = "CPUs where packets arrive, and CPUs where they are read; needs root",
+                  .example = "affinityctl locality nginx --for 30s",
+                  .answer = locality_answer},
+                 globals, status, run_locality);
+    verb->add_option("SUBJECT", options->subject,
+                     "policy, PID, systemd unit or interface; without: all processes")
+        ->check(not_empty()); // $(pidof nginx) of one that does not run is not all
+    add_watch_options(*verb, *options, "the heat map");
+    verb->add_flag("--udp", options->udp,
+                   "count what is not TCP, too (Linux 6.3); costs a busy server some percent");
+}
+
+void add_sharers(CLI::App& app, Globals& globals, int& status) {
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "sharers",
+                  .summary = "threads of a program that wake each other, and rules for them; needs root",
+                  .example = "affinityctl sharers $(pidof redis-server) --for 5s",
+                  .answer = sharers_answer},
+                 globals, status, run_sharers);
+    verb->add_option("PID", options->subject, "the program, by a process or thread id")
+        ->type_name("")
+        ->required();
+    add_watch_options(*verb, *options, "which thread wakes which");
+}
+
+} // namespace affinityctl
