@@ -2,7 +2,6 @@
 // affinityctl: a table of verbs.
 #include "affinityctl/present/globals.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "base/text.hpp"
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
@@ -32,26 +31,33 @@ constexpr Add verbs[] = {add_status,   add_watch,    add_plan,     add_explain, 
                          add_orders,   add_history,  add_locality, add_sharers};
 
 /// Words of other programs for what a verb does.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> synonyms{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> synonyms{
     {{"undo", "affinityctl release"},
      {"restore", "affinityctl release"},
-     {"stop", "affinityctl release"},
      {"validate", "affinityctl check"},
-     {"lint", "affinityctl check"},
-     {"test", "affinityctl check"},
      {"top", "affinityctl watch"},
      {"ps", "affinityctl status POLICY"},
      {"list", "affinityctl policies"},
      {"show", "affinityctl policies show NAME"},
      {"why", "affinityctl explain"},
-     {"diff", "affinityctl plan"},
-     {"interfaces", "affinityctl nics"},
-     {"edit",
-      "policies are files in /etc/affinityd/policies.d: edit one, then affinityctl check and reload"}}};
+     {"diff", "affinityctl plan"}}};
 
-/// --help in 80 columns, in the words of the manual.
+/// --help in 80 columns and, where that can be, 24 lines, in the words of the manual.
 class HelpPage : public CLI::Formatter {
   public:
+    std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+        const auto verbs = make_subcommands(app, mode);
+        const auto footer = wrapped(app->get_footer(), "", page);
+        if (app->get_parent() == nullptr)
+            return "Usage: affinityctl [--json] [--root RECORDING] [--runtime-dir DIR] VERB" + verbs + footer;
+        auto text = wrapped(app->get_description(), "", page) + make_usage(app, name);
+        for (const bool positional : {true, false})
+            for (const auto* option : app->get_options())
+                if (!option->get_group().empty() && option->get_positional() == positional &&
+                    option != app->get_help_ptr())
+                    text += make_option(option, positional);
+        return text + verbs + "\n" + footer;
+    }
     std::string make_option(const CLI::Option* option, bool is_positional) const override {
         const auto type = option->get_type_name();
         auto left = "  " + option->get_name(is_positional, !is_positional);
@@ -65,12 +71,6 @@ class HelpPage : public CLI::Formatter {
     }
     std::string make_subcommand(const CLI::App* verb) const override {
         return row("  " + verb->get_name(), verb->get_description(), 12);
-    }
-    std::string make_description(const CLI::App* app) const override {
-        return wrapped(app->get_description(), "", page);
-    }
-    std::string make_footer(const CLI::App* app) const override {
-        return app->get_footer().empty() ? "" : wrapped(app->get_footer(), "", page);
     }
 
   private:
@@ -110,19 +110,13 @@ std::string verb_in(const std::vector<std::string>& words) {
     return {};
 }
 
-std::string hint_for(std::string_view word, const std::vector<std::string>& known) {
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    return affinityd::policy::did_you_mean(word, names);
-}
-
 std::string unknown_verb(const std::vector<std::string>& known, const std::string& word) {
-    const auto quoted = affinityd::policy::in_quotes(word);
+    const auto text = "there is no verb " + affinityd::policy::in_quotes(word);
     const auto found =
         std::ranges::find(synonyms, word, &std::pair<std::string_view, std::string_view>::first);
-    if (found != synonyms.end()) return fmt::format("there is no verb {}: {}", quoted, found->second);
-    const auto hint = hint_for(word, known);
-    return "there is no verb " + quoted + " (" + (hint.empty() ? "affinityctl --help lists them" : hint) +
-           ")";
+    if (found != synonyms.end()) return fmt::format("{}: {}", text, found->second);
+    const auto hint = guess(word, known);
+    return text + (hint.empty() ? " (affinityctl --help lists them)" : hint);
 }
 
 /// The message about a command line that is wrong.
@@ -145,9 +139,7 @@ std::string usage_error(const CLI::App& cli, const CLI::ParseError& error,
     for (const auto& each : words)
         if (const auto name = each.substr(0, each.find('='));
             name.starts_with("--") && message.find(name) != std::string::npos)
-            if (const auto hint = hint_for(name, options);
-                !hint.empty() && std::ranges::find(options, name) == options.end())
-                message += " (" + hint + ")";
+            if (std::ranges::find(options, name) == options.end()) message += guess(name, options);
     std::string path;
     for (; verb != nullptr && verb->get_parent() != nullptr; verb = verb->get_parent())
         path = verb->get_name() + " " + path;
@@ -158,18 +150,15 @@ int run(const std::vector<std::string>& words) {
     Globals globals;
     globals.color = has_color();
     int status = exit_ok;
-    CLI::App cli("Shows and steers what affinityd does.", "affinityctl");
+    CLI::App cli("", "affinityctl");
     cli.formatter(std::make_shared<HelpPage>());
     cli.set_version_flag("--version", "affinityctl " AFFINITYD_VERSION);
-    cli.add_flag("--json", globals.json,
-                 "one JSON document on standard output; VERB --json-schema describes it");
-    cli.add_option("--root", globals.root, "a recorded machine instead of this one")->type_name("DIR");
-    cli.add_option("--runtime-dir", globals.runtime_dir, "where the daemon's socket is")
-        ->type_name("DIR")
-        ->capture_default_str();
-    cli.fallthrough(); // the options above may also follow the verb
+    cli.add_flag("--json", globals.json);
+    cli.add_option("--root", globals.root);
+    cli.add_option("--runtime-dir", globals.runtime_dir);
+    cli.fallthrough(); // these may also follow the verb
     cli.require_subcommand(1);
-    cli.footer("affinityctl VERB --help tells more of each. Manual: affinityctl(1)");
+    cli.footer("VERB --help and affinityctl(1) tell more; VERB --json-schema describes its JSON.");
     for (const Add add : verbs)
         add(cli, globals, status);
     try {

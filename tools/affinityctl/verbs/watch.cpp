@@ -119,17 +119,16 @@ void draw(json& rows, const View& view, const Page& page, std::size_t room) {
         fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
                     rows.size(), rows.empty() ? 0 : view.top + 1, end, row_orders[view.order],
                     view.reversed ? " reversed" : "", view.held ? ", HELD" : "");
-    text = "\033[H" + cut(text, page.width, page) + "\033[K\r\n\033[7m";
+    text = "\033[H\033[K" + cut(text, page.width, page);
     std::size_t row = 0;
     const auto table = to_text(document, page);
     for (const auto line : affinityd::split(table, '\n')) {
-        if (row > shown.size() || line.empty()) break;
-        const bool is_astray = row > 0 && shown[row - 1]["astray"] == true;
-        text +=
-            fmt::format("{}{}{}\033[K", row == 0 ? "" : "\r\n", is_astray ? "\033[1m" : "", line) + "\033[0m";
+        if (row > shown.size()) break;
+        const char* look = row == 0 ? "\033[7m" : shown[row - 1]["astray"] == true ? "\033[1m" : "";
+        text += fmt::format("\r\n\033[K{}{}\033[0m", look, line);
         ++row;
     }
-    put(text + "\033[J");
+    put(text + (row <= room ? "\r\n\033[J" : ""));
 }
 
 /// Shows rows on the terminal until q.

@@ -243,7 +243,7 @@ void add_sharers(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,
                  {.name = "sharers",
-                  .summary = "threads of a program that wake each other, and rules for them; needs root",
+                  .summary = "threads of a program that wake each other, and rules; needs root",
                   .example = "affinityctl sharers $(pidof redis-server) --for 5s",
                   .answer = sharers_answer},
                  globals, status, run_sharers);
