@@ -60,6 +60,18 @@ class Words(unittest.TestCase):
         self.assertIn("(see affinityctl measure cache --help)", self.run_verb("measure", "cache", "--bogus", recorded=False, code=2))
         self.assertIn("(see affinityctl policies show --help)", self.run_verb("policies", "show", code=2))
 
+    def test_help_fits_a_terminal(self):
+        def check(*verbs):
+            lines = self.run_verb(*verbs, "--help", recorded=False).splitlines()
+            self.assertLessEqual(len(lines), 24, verbs)
+            self.assertLessEqual(max(map(len, lines)), 80, verbs)
+            below = lines[lines.index("Subcommands:") + 1:] if "Subcommands:" in lines else []
+            for verb in [line.split()[0] for line in below if re.match("  [a-z]", line)]:
+                if verb != "ttcp":  # another program answers
+                    check(*verbs, verb)
+
+        check()
+
     def test_no_number_is_no_time(self):
         for verb in (["measure", "models", "--seconds"], ["measure", "cache", "--quanta"], ["watch", "--interval"], ["nics", "--interval"],
                      ["irqs", "--interval"]):

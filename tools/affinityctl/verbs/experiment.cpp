@@ -4,7 +4,6 @@
 #include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/escape.hpp"
 #include "experiments/nearness.hpp"

@@ -2,7 +2,6 @@
 // affinityctl history: measurements over time.
 #include "accounting/measurements.hpp"
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/statistics.hpp"
 #include "status/json.hpp"

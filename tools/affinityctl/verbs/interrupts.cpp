@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl irqs, affinityctl nics: the interrupt table and the purpose of each line; the network
 // interfaces, their queues and the interrupt of each.
-#include "affinityctl/client/nic_status.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/glob.hpp"
 #include "host/root.hpp"
@@ -118,7 +116,19 @@ std::string shown_queue(const json& queue) {
     return text_of(queue, "direction") + "-" + text_of(queue, "index");
 }
 std::string shown_steering(const json& row) { return text_of(row, "steering"); }
-std::string shown_tasks(const json& row) { return tasks_text(list(row, "tasks")); }
+
+/// "nginx 812, nginx 813 and 2 more"
+std::string shown_tasks(const json& row) {
+    constexpr std::size_t shown = 3;
+    const auto& tasks = list(row, "tasks");
+    std::string all;
+    for (std::size_t i = 0; i < std::min(tasks.size(), shown); ++i)
+        all += fmt::format("{}{} {}", all.empty() ? "" : ", ", text_of(tasks[i], "comm"),
+                           text_of(tasks[i], "tid"));
+    if (tasks.size() > shown) all += fmt::format(" and {} more", tasks.size() - shown);
+    return all.empty() ? "-" : all;
+}
+
 std::string shown_request(const json& line) {
     return text_of(line, "requested") + (line.value("writable", true) ? "" : " (managed)");
 }
@@ -250,16 +260,8 @@ json kind_or_null(affinityd::irq::Kind kind) {
     return name.empty() ? json() : json(name);
 }
 
-/// The interfaces that a line belongs to by MSI list or netlink, each with its vector.
+/// By interrupt, the interfaces that it belongs to by MSI list or netlink, each with its vector.
 using Owners = std::multimap<unsigned, std::pair<const Nic*, Vector>>;
-
-Owners find_owners(const MachineIrqs& machine) {
-    Owners owners;
-    for (const auto& nic : machine.nics)
-        for (auto& vector : affinityd::machine::nic_vectors(nic, machine.table))
-            owners.emplace(vector.irq, std::pair(&nic, vector));
-    return owners;
-}
 
 const json missing(json::value_t::discarded);
 
@@ -297,9 +299,12 @@ json irq_json(const Line& line, const Owners& owners, const MachineIrqs& machine
 /// An entry for each line and handler, a NIC's or (unless `nics_only`) any.
 json irqs_json(const MachineIrqs& machine, bool nics_only) {
     std::vector<affinityd::irq::Device> devices;
-    for (const auto& nic : machine.nics)
+    Owners owners;
+    for (const auto& nic : machine.nics) {
         if (!nic.device.empty()) devices.push_back(affinityd::machine::to_device(nic));
-    const auto owners = find_owners(machine);
+        for (const auto& vector : affinityd::machine::nic_vectors(nic, machine.table))
+            owners.emplace(vector.irq, std::pair(&nic, vector));
+    }
     auto entries = json::array();
     const auto lines = affinityd::irq::classify(machine.table, devices);
     auto line = lines.begin();
@@ -422,6 +427,45 @@ void add_nic(const json& nic, Document& into) {
     into.add(std::move(table));
 }
 
+/// Tasks of the queue's policy that use its interface and belong on its CPUs.
+json tasks_on(const json& queue, const json& status) {
+    auto tasks = json::array();
+    for (const auto& process : list(status, "processes")) {
+        const auto& nics = list(process, "nics");
+        if (text(process, "policy") != text(queue, "policy") ||
+            (!nics.empty() && std::ranges::find(nics, member(queue, "nic")) == nics.end()))
+            continue;
+        for (const auto& thread : list(process, "threads"))
+            if (cpus(thread, "wanted").intersects(cpus(queue, "wanted")))
+                tasks.push_back(record(
+                    task_fields, {member(process, "pid"), member(thread, "tid"), text(thread, "comm")}));
+    }
+    return tasks;
+}
+
+/// Adds what the daemon reports about the vectors and queues of an interface.
+void add_placed(json& nic, const json& status) {
+    const auto vector_name = [](const json& part) {
+        return fmt::format("IRQ {} ({})", text_of(part, "irq"), text(part, "label"));
+    };
+    for (const auto& queue : list(status, "queues")) {
+        if (member(queue, "nic") != nic["name"]) continue;
+        const bool is_irq = text(queue, "kind") == "irq";
+        const auto subject = is_irq ? vector_name(queue) : text(nic, "name") + " " + text(queue, "queue");
+        const auto note = text(queue, "note"), refusal = text(member(status, "refused"), subject.c_str());
+        const auto kept = [&](const char* key) { return queue.contains(key) ? queue[key] : missing; };
+        for (auto& own : nic[is_irq ? "vectors" : "queues"])
+            if (subject == (is_irq ? vector_name(own) : text(nic, "name") + " " + shown_queue(own)))
+                own.update(
+                    record(placed_fields, {text(queue, "wanted"), text(queue, "policy"),
+                                           text(queue, "reason"), kept("shared_with"), kept("original"),
+                                           !note.empty()     ? json(note)
+                                           : refusal.empty() ? missing
+                                                             : json(refusal),
+                                           tasks_on(queue, status)}));
+    }
+}
+
 struct NicsOptions {
     std::vector<std::string> names;
     milliseconds interval{0};
@@ -445,9 +489,11 @@ Outcome run_nics(const NicsOptions& options, const Globals& globals) {
             document.complaints.push_back("affinityctl: there is no interface " + asked);
             document.code = exit_failure;
         }
-    merge_status(document.value, status_if_any(globals)); // without a daemon they are shown all the same
-    for (const auto& nic : document.value)
+    const auto status = status_if_any(globals); // without a daemon they are shown all the same
+    for (auto& nic : document.value) {
+        add_placed(nic, status);
         add_nic(nic, document);
+    }
     return document;
 }
 

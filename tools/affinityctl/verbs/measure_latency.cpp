@@ -2,7 +2,6 @@
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/experiment.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"

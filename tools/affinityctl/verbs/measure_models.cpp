@@ -3,7 +3,6 @@
 #include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/experiment.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "experiments/frame.hpp"

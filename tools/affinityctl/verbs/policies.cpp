@@ -2,7 +2,6 @@
 // affinityctl policies: where each policy comes from, what it overrides and what it holds now; or one policy
 // in full.
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"

@@ -3,7 +3,6 @@
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/findings.hpp"
 #include "affinityctl/offline/still_machine.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl watch: the threads under policy as they run, from the kernel's own counters.
 #include "affinityctl/client/task_rows.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "host/fd.hpp"

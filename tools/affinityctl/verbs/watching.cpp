@@ -4,7 +4,6 @@
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"
-#include "affinityctl/verbs/option_values.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
