@@ -263,11 +263,9 @@ json kind_or_null(affinityd::irq::Kind kind) {
 /// By interrupt, the interfaces that it belongs to by MSI list or netlink, each with its vector.
 using Owners = std::multimap<unsigned, std::pair<const Nic*, Vector>>;
 
-const json missing(json::value_t::discarded);
-
 template <class T>
 json or_missing(const std::optional<T>& value) {
-    return value ? json(*value) : missing;
+    return value ? json(*value) : no_key;
 }
 
 json irq_json(const Line& line, const Owners& owners, const MachineIrqs& machine, const Irq& irq) {
@@ -291,7 +289,7 @@ json irq_json(const Line& line, const Owners& owners, const MachineIrqs& machine
         record(own, {line.irq, std::move(device), std::move(queue), std::move(kind), or_null(line.action),
                      is_nic, or_null(label.driver), or_null(label.pci), or_null(label.virtio),
                      or_null(label.platform), line.shared, std::move(source),
-                     label.rx_queue != label.queue ? or_missing(label.rx_queue) : missing,
+                     label.rx_queue != label.queue ? or_missing(label.rx_queue) : no_key,
                      or_missing(label.tx_queue)}),
         machine, irq);
 }
@@ -453,14 +451,14 @@ void add_placed(json& nic, const json& status) {
         const bool is_irq = text(queue, "kind") == "irq";
         const auto subject = is_irq ? vector_name(queue) : text(nic, "name") + " " + text(queue, "queue");
         const auto note = text(queue, "note"), refusal = text(member(status, "refused"), subject.c_str());
-        const auto kept = [&](const char* key) { return queue.contains(key) ? queue[key] : missing; };
+        const auto kept = [&](const char* key) { return queue.contains(key) ? queue[key] : no_key; };
         for (auto& own : nic[is_irq ? "vectors" : "queues"])
             if (subject == (is_irq ? vector_name(own) : text(nic, "name") + " " + shown_queue(own)))
                 own.update(
                     record(placed_fields, {text(queue, "wanted"), text(queue, "policy"),
                                            text(queue, "reason"), kept("shared_with"), kept("original"),
                                            !note.empty()     ? json(note)
-                                           : refusal.empty() ? missing
+                                           : refusal.empty() ? no_key
                                                              : json(refusal),
                                            tasks_on(queue, status)}));
     }

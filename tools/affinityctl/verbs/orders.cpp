@@ -63,8 +63,8 @@ Outcome tell(const Globals& globals, const Order& order) {
                             : ask_daemon(globals, order.method.c_str(), {}, {longest_work, order.doing});
     Document document;
     if (!answer) {
-        document.value = record(order_fields, {false, nlohmann::json(nlohmann::json::value_t::discarded),
-                                               answer.error().message, nlohmann::json::array()});
+        document.value =
+            record(order_fields, {false, no_key, answer.error().message, nlohmann::json::array()});
         document.complaints.push_back("affinityctl: " + answer.error().message);
         document.code = answer.error().code;
         return document;

@@ -201,7 +201,6 @@ constexpr Field cpus_answer[] = {
     {"length", "", "count?*", "the length of that place"},
 };
 // clang-format on
-const json left_out(json::value_t::discarded);
 
 struct CpusOptions {
     std::string text;
@@ -223,9 +222,9 @@ Document fault_document(Exit code, const CpuExprFault& error, const CpusOptions&
     Document document;
     document.complaints.push_back(policy::to_string(shown, placed));
     document.code = code;
-    document.value = record(cpus_answer, {false, left_out, left_out, left_out, left_out, left_out,
-                                          error.message, error.hint, placed ? json(column) : json(),
-                                          placed ? json(error.length) : json()});
+    document.value =
+        record(cpus_answer, {false, no_key, no_key, no_key, no_key, no_key, error.message, error.hint,
+                             placed ? json(column) : json(), placed ? json(error.length) : json()});
     return document;
 }
 
@@ -262,9 +261,8 @@ Outcome run_cpus(const CpusOptions& options, const Globals& globals) {
     document.line(options.mask ? found->to_mask() : found->to_list());
     if (found->empty()) document.complaints.emplace_back("affinityctl: no CPU is in this set");
     if (!offline.empty()) document.complaints.push_back("affinityctl: offline now: CPU " + offline.to_list());
-    document.value =
-        record(cpus_answer, {true, policy::to_string(*expr), found->to_list(), found->to_mask(),
-                             found->count(), offline.to_list(), left_out, left_out, left_out, left_out});
+    document.value = record(cpus_answer, {true, policy::to_string(*expr), found->to_list(), found->to_mask(),
+                                          found->count(), offline.to_list(), no_key, no_key, no_key, no_key});
     return document;
 }
 

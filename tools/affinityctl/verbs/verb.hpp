@@ -115,6 +115,9 @@ inline CLI::Option* add_picture(CLI::App& verb, std::string& into, const std::st
         ->check(not_empty());
 }
 
+/// For record(): the key is left out.
+inline const nlohmann::json no_key(nlohmann::json::value_t::discarded);
+
 /// A fault that an answer cannot be made without.
 [[nodiscard]] std::unexpected<CallError> failed(const affinityd::Error& error);
 [[nodiscard]] std::unexpected<CallError> failed(Exit code, std::string message);
