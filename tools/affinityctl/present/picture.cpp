@@ -85,7 +85,8 @@ class Sheet {
 
     /// Lines of the page's width.
     void lines(std::string_view words, double size, std::string_view color, std::string_view more = {}) {
-        const Page page{.width = static_cast<std::size_t>((page_width - 2 * margin) / width_of("x", size))};
+        const double letter = width_of("x", size) * (more.empty() ? 1 : 1.2); // bold is wider
+        const Page page{.width = static_cast<std::size_t>((page_width - 2 * margin) / letter)};
         const auto wrapped_words = wrapped(words, "", page);
         for (const auto line :
              affinityd::split(std::string_view(wrapped_words).substr(0, wrapped_words.size() - 1), '\n'))

@@ -184,9 +184,14 @@ Document plan_document(json plan) {
     const bool is_all_known = list(plan, "notes").empty() && list(plan, "problems").empty();
     if (!list(plan, "actions").empty())
         document.add(Document::Table{action_fields, plan["actions"]});
+    else if (!is_all_known)
+        document.line("nothing would change, as far as this is known");
+    else if (const auto& policies = list(plan, "policies");
+             !policies.empty() && list(plan, "queues").empty() &&
+             std::ranges::all_of(policies, [](const json& one) { return count(one, "processes") == 0; }))
+        document.line("nothing to do: no process is matched now (affinityctl check says more)");
     else
-        document.line(is_all_known ? "nothing to do: everything is where it should be"
-                                   : "nothing would change, as far as this is known");
+        document.line("nothing to do: everything is where it should be");
     add_remarks(plan, document);
     document.value = std::move(plan);
     return document;
