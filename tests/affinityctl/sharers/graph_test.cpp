@@ -40,16 +40,6 @@ TEST(Graph, TellsPairsApart) {
     EXPECT_EQ(graph.wakes, 3800U);
 }
 
-TEST(Graph, NothingFollowsFromOneWakeUpThatStandsForMany) {
-    SeenWakes seen;
-    seen.pair(1, 2, 320'000);
-    seen.wakes.pairs[{SeenWakes::id(1), SeenWakes::id(3)}] = 64;
-    EXPECT_TRUE(graph_of(seen.wakes).edges.at(1).is_sharer) << "each was seen";
-    seen.wakes.heaviest = 64;
-    EXPECT_TRUE(graph_of(seen.wakes).edges.at(0).is_sharer);
-    EXPECT_FALSE(graph_of(seen.wakes).edges.at(1).is_sharer) << "seen once";
-}
-
 TEST(Graph, OneWayIsEnough) {
     SeenWakes seen;
     seen.wakes.pairs[{SeenWakes::id(9), SeenWakes::id(5)}] = 500;

@@ -52,9 +52,6 @@ std::string figure(const json& value) {
     return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : "-";
 }
 
-std::string gigabytes(const json& cost) { return figure(cost.value("bytes", 0.0) / 1e9); }
-std::string cost_now(const json& cost) { return figure(member(cost, "cpu_seconds_per_gb")); }
-
 std::string cost_before(const json& cost) {
     const auto before = member(cost, "before");
     return before.is_null()
@@ -84,8 +81,6 @@ std::string holders(const json& seat) {
     }
     return text.empty() ? "-" : text + finish();
 }
-
-std::string record_time(const json& record) { return local_time(record.value("time", 0LL)); }
 
 bool is_measured(const json& record) {
     return record.value("outcome", "") == "done" && record.value("bytes", 0.0) > 0;
@@ -342,17 +337,17 @@ constexpr Field costs[] = {
     {"nics", "", "object[]", "its interfaces", cost_nics},
     {"", "NICS", "text", "", {}, nics_with_shared},
     {"bytes", "", "number", "its traffic"},
-    {"", "GB", "text", "", {}, gigabytes},
+    {"", "GB", "text", "", {}, [](const json& cost) { return figure(cost.value("bytes", 0.0) / 1e9); }},
     {"cpu_seconds", "", "number", "the CPU time of its processes' control groups"},
     {"cpu_seconds_per_gb", "", "number?", "both together"},
-    {"", "CPU S/GB", "text", "", {}, cost_now},
+    {"", "CPU S/GB", "text", "", {}, [](const json& cost) { return figure(member(cost, "cpu_seconds_per_gb")); }},
     {"before", "", "object?", "the last period under another model", past_costs},
     {"", "CPU S/GB BEFORE", "text", "", {}, cost_before},
 };
 constexpr Field records[] = {
     {"id", "", "count", "its number"},
     {"time", "", "count", "its begin, s since 1970"},
-    {"", "TIME", "text", "", {}, record_time},
+    {"", "TIME", "text", "", {}, [](const json& record) { return local_time(record.value("time", 0LL)); }},
     {"kind", "KIND", "text", "ttcp, models, passive, locality, latency, sharing, smt or cache"},
     {"outcome", "OUTCOME", "text", "done, failed or skipped"},
     {"path", "PATH", "text", "loopback or host:port"},

@@ -45,14 +45,6 @@ std::string percent(const json& worker, const char* kind, const char* level) {
 }
 
 std::string reads_of(const json& row) { return grouped(row["reads"].get<std::uint64_t>()); }
-std::string same_cpu(const json& worker) { return percent(worker, "same", "cpu"); }
-std::string same_core(const json& worker) { return percent(worker, "same", "core"); }
-std::string same_llc(const json& worker) { return percent(worker, "same", "llc"); }
-std::string same_node(const json& worker) { return percent(worker, "same", "node"); }
-std::string chance_of(const json& worker) {
-    return percent(worker, "chance", "cpu") + "/" + percent(worker, "chance", "core");
-}
-std::string arrival_cpu(const json& place) { return "CPU " + text_of(place, "cpu"); }
 
 std::string told_sources(const json& place) {
     const auto& sources = place["sources"];
@@ -77,16 +69,16 @@ constexpr Field worker_fields[] = {
     {"", "READS", "text", "", {}, reads_of},
     {"unknown", "", "count", "those whose packet's arrival is not known"},
     {"same", "", "object?", "the parts read where the packet arrived", share_fields},
-    {"", "CPU", "text", "", {}, same_cpu},
-    {"", "CORE", "text", "", {}, same_core},
-    {"", "LLC", "text", "", {}, same_llc},
-    {"", "NODE", "text", "", {}, same_node},
+    {"", "CPU", "text", "", {}, [](const json& worker) { return percent(worker, "same", "cpu"); }},
+    {"", "CORE", "text", "", {}, [](const json& worker) { return percent(worker, "same", "core"); }},
+    {"", "LLC", "text", "", {}, [](const json& worker) { return percent(worker, "same", "llc"); }},
+    {"", "NODE", "text", "", {}, [](const json& worker) { return percent(worker, "same", "node"); }},
     {"chance", "", "object?", "the parts if packets came to it wherever they arrive", share_fields},
-    {"", "CHANCE", "text", "", {}, chance_of},
+    {"", "CHANCE", "text", "", {}, [](const json& worker) { return percent(worker, "chance", "cpu") + "/" + percent(worker, "chance", "core"); }},
 };
 constexpr Field place_fields[] = {
     {"cpu", "", "count", "a CPU where packets arrive"},
-    {"", "ARRIVES", "text", "", {}, arrival_cpu},
+    {"", "ARRIVES", "text", "", {}, [](const json& place) { return "CPU " + text_of(place, "cpu"); }},
     {"reads", "", "count", "reads of packets that arrived there"},
     {"part", "PART", "text*", "in the table alone: their part of all"},
     {"sources", "", "text[]", "the queues or other causes that bring them there"},

@@ -57,46 +57,21 @@ std::string pager_command() {
     return "less";
 }
 
-/// In the child: becomes the pager, or what needs none.
-[[noreturn]] void become(const std::string& command, int input) {
-    ::dup2(input, STDIN_FILENO);
-    ::setenv("LESS", less_options, 1); // else a short text may wait for a key
-    if (is_somebody_elses_environment()) ::setenv("LESSSECURE", "1", 1);
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    ::_exit(127);
-}
-
-void write_all(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const auto written = ::write(fd, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return; // the reader has seen enough
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
 /// False: no pager could show it.
 bool show_in_pager(const std::string& text, const std::string& command) {
-    int ends[2];
+    ::setenv("LESS", less_options, 1); // else a short text may wait for a key
+    if (is_somebody_elses_environment()) ::setenv("LESSSECURE", "1", 1);
     std::fflush(stdout);
-    if (::pipe(ends) != 0) return false;
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::close(ends[1]);
-        become(command, ends[0]);
-    }
-    ::close(ends[0]);
-    const auto before = std::signal(SIGPIPE, SIG_IGN);
+    FILE* pager = ::popen(command.c_str(), "we");
+    if (pager == nullptr) return false;
+    const auto before = std::signal(SIGPIPE, SIG_IGN);   // the reader has seen enough
     const auto interrupt = std::signal(SIGINT, SIG_IGN); // it is the pager's
-    if (child > 0) write_all(ends[1], text);
-    ::close(ends[1]);
-    int status = 0;
-    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
+    std::fwrite(text.data(), 1, text.size(), pager);
+    const int status = ::pclose(pager);
     (void)std::signal(SIGPIPE, before);
     (void)std::signal(SIGINT, interrupt);
     constexpr int not_started = 126; // and 127: what a shell says of a program that it cannot run
-    return child > 0 && !(WIFEXITED(status) && WEXITSTATUS(status) >= not_started);
+    return !(WIFEXITED(status) && WEXITSTATUS(status) >= not_started);
 }
 
 /// "web1, 2026-11-28 18:40, affinityd 0.2"

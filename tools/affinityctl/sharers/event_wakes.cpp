@@ -102,8 +102,6 @@ Result<int> make_known_wakes() {
     return tid.load();
 }
 
-constexpr int most_tries = 200; // a millisecond each
-
 /// The clock ticks of /proc/PID/stat for nanoseconds since boot.
 std::uint64_t ticks_of(std::uint64_t nanoseconds) {
     static const auto tick = 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
@@ -152,53 +150,19 @@ class KernelWakes final : public EventWakes {
             code = -sharers_wakes__load(skeleton_);
         }
         if (code == 0) code = -sharers_wakes__attach(skeleton_);
-        if (code == 0) return look(1);
+        if (code == 0) return {};
         return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
     }
     void watch(int pid) override { skeleton_->bss->watched = pid; }
-    Result<void> look(unsigned parts) override;
-    [[nodiscard]] bool were_many() const override {
-        return std::ranges::any_of(skeleton_->bss->cpus,
-                                   [](const sharers_cpu& cpu) { return cpu.exact_left == 0; });
-    }
-    void rest() override {
-        skeleton_->data->stands_for = 0; // the kernel takes its time to let go of the program
-        bpf_link__destroy(skeleton_->links.on_waking);
-        skeleton_->links.on_waking = nullptr;
-    }
     [[nodiscard]] Result<Wakes> take() const override;
 
   private:
-    [[nodiscard]] std::uint64_t note(std::uint32_t which) const {
-        std::uint64_t count = 0;
-        bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.notes), &which, &count);
-        return count;
-    }
     sharers_wakes* skeleton_ = nullptr;
 };
 
-Result<void> KernelWakes::look(unsigned parts) {
-    auto& skeleton = *skeleton_;
-    for (auto& cpu : skeleton.bss->cpus)
-        cpu.exact_left = exact_at_once / parts;
-    skeleton.data->stands_for = parts;
-    skeleton.data->heaviest = std::max(skeleton.data->heaviest, parts);
-    if (skeleton.links.on_waking != nullptr) return {};
-    for (int tries = 0; skeleton.links.on_waking == nullptr && tries < most_tries; ++tries) {
-        if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        skeleton.links.on_waking = bpf_program__attach(skeleton.progs.on_waking);
-        if (skeleton.links.on_waking == nullptr && errno != EEXIST) break; // not yet let go of since rest()
-    }
-    if (skeleton.links.on_waking == nullptr)
-        return fail("the kernel does not let it look at wake-ups again", {}, errno);
-    return {};
-}
-
 Result<Wakes> KernelWakes::take() const {
     Wakes seen;
-    seen.lost = note(sharers_lost);
-    seen.unnamed = note(sharers_nameless);
-    seen.heaviest = skeleton_->data->heaviest;
+    seen.lost = skeleton_->bss->lost;
     for (const auto& cpu : skeleton_->bss->cpus)
         for (const auto& place : cpu.places) // memory that is shared with the kernel
             if (place.times > 0) add_pair(place.pair, place.times, seen);

@@ -17,7 +17,7 @@ namespace {
 
 // Fewer are chance, or no reason to put threads together: programs start and end threads, wait for rare
 // locks, and log.
-constexpr std::uint64_t least_wakes = 10;  // of a pair, both ways, that were seen for certain
+constexpr std::uint64_t least_wakes = 10;  // of a pair, both ways
 constexpr double least_rate = 1;           // of a pair per second, both ways
 constexpr double least_share = 0.01;       // of all wake-ups of one of the two
 constexpr double part_of_strongest = 0.25; // of each one's strongest pair: puts two into one group
@@ -51,9 +51,7 @@ std::vector<SharerEdge> edges_of(const Wakes& wakes) {
         edge.rate = wakes.seconds > 0 ? static_cast<double>(edge.wakes()) / wakes.seconds : 0;
         edge.share = std::max(fraction(edge.other_wakes, woken[edge.one]),
                               fraction(edge.one_wakes, woken[edge.other]));
-        // Seen so often: of a single one that stands for many, nothing follows.
-        const auto seen = edge.wakes() / std::max<std::uint64_t>(wakes.heaviest, 1);
-        edge.is_sharer = seen >= least_wakes && edge.rate >= least_rate && edge.share >= least_share;
+        edge.is_sharer = edge.wakes() >= least_wakes && edge.rate >= least_rate && edge.share >= least_share;
         list.push_back(edge);
     }
     std::ranges::stable_sort(list, std::greater{}, &SharerEdge::wakes);

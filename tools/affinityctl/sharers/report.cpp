@@ -58,17 +58,8 @@ std::vector<std::string> sharers_remarks(const SharersReport& report) {
             "{} woke each other too seldom, or too small a part of the time, to belong together ({}).",
             counted(graph.weak_pairs, "pair of threads", "pairs of threads"),
             counted(graph.weak_wakes, "wake-up")));
-    say(wakes.heaviest > 1,
-        "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
-        "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
-        "to " +
-            grouped(wakes.heaviest) +
-            ", and its pair counts as one that is too seldom unless some ten of them were seen.");
     say(wakes.lost > 0, counted(wakes.lost, "wake-up") + " found no room in the table of pairs and are left "
                                                          "out: there are too many pairs.");
-    say(wakes.unnamed > 0, "There are more threads than the table has room for: of some, the name and the "
-                           "wake-ups by interrupts and by other programs are not known, so that SHARE is "
-                           "too high.");
     const auto without =
         std::ranges::count_if(suggestion.rules, [](const GroupRule& rule) { return !rule.choice; });
     say(without > 0 && !suggestion.is_together,
@@ -147,7 +138,6 @@ constexpr Field sharers_fields[] = {
     {"seconds", "", "number", "that it was watched"},
     {"ended", "", "flag", "the process, meanwhile"},
     {"wakeups", "", "count", "of all pairs"},
-    {"sampled", "", "flag", "one that was seen may stand for several"},
     {"lost", "", "count", "wake-ups that found no room in the table of pairs"},
     {"threads", "", "object[]", "that were woken or woke others", woken_fields},
     {"pairs", "", "object[]", "strongest first", edge_fields},
@@ -183,8 +173,8 @@ json sharers_value(const SharersReport& report, const std::vector<std::string>& 
                                  edge.one_wakes, edge.other_wakes, edge.rate, edge.share, edge.is_sharer,
                                  edge.group == 0 ? json() : json(edge.group)}));
     return record(sharers_fields, {process.pid, process.name, or_null(process.unit), wakes.seconds, has_ended,
-                                   graph.wakes, wakes.heaviest > 1, wakes.lost, std::move(threads),
-                                   std::move(pairs), std::move(groups), or_null(suggestion.policy), remarks});
+                                   graph.wakes, wakes.lost, std::move(threads), std::move(pairs),
+                                   std::move(groups), or_null(suggestion.policy), remarks});
 }
 
 void add_edges(Document& document, const SharersReport& report) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 #include <utility>
 
 namespace affinityctl {
@@ -19,10 +18,6 @@ namespace inventory = affinityd::inventory;
 namespace {
 
 constexpr milliseconds between_glances{250};
-/// Where wake-ups are very many it looks at one part of so many, once in so long: to begin and to end costs
-/// the program, too. When within that time is left to chance, as programs have a beat of their own.
-constexpr milliseconds busy_glance{1000};
-constexpr unsigned busy_parts = 8;
 
 /// The service that the machine's systemd runs the process in; "": none.
 std::string service_of(const inventory::ProcessFacts& facts) {
@@ -79,32 +74,14 @@ void WakeWatch::look_at_threads() {
     if (threads && !threads->empty()) living_ = std::move(*threads);
 }
 
-Result<void> WakeWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
+void WakeWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
     const auto end = began_ + time;
-    Result<void> goes_on;
-    bool is_busy = false;
-    std::minstd_rand chance(std::random_device{}());
-    const auto rests = [&](milliseconds so_long) {
-        events_->rest();
-        return so_long > milliseconds::zero() && wait(so_long);
-    };
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
         has_ended_ = !look_again(*root_, id_, process_);
-        if (has_ended_) break;
-        const auto glance =
-            std::min(is_busy ? busy_glance : between_glances, std::chrono::ceil<milliseconds>(end - now));
-        const auto looks = is_busy ? glance / busy_parts : glance;
-        const auto before = milliseconds(
-            std::uniform_int_distribution<milliseconds::rep>(0, (glance - looks).count())(chance));
-        if (is_busy && rests(before)) break;
-        goes_on = events_->look(is_busy ? busy_parts : 1);
-        if (!goes_on || wait(looks)) break;
-        const bool was_busy = std::exchange(is_busy, events_->were_many());
-        if (was_busy && rests(glance - looks - before)) break;
+        if (has_ended_ || wait(std::min(between_glances, std::chrono::ceil<milliseconds>(end - now)))) break;
     }
     events_->watch(0);
     ended_ = Clock::now();
-    return goes_on;
 }
 
 Result<Wakes> WakeWatch::take() {

@@ -36,10 +36,7 @@ struct Wakes {
     std::map<Thread, WokenThread> threads;
     /// (waker, wakee) -> times; both are in `threads`.
     std::map<std::pair<Thread, Thread>, std::uint64_t> pairs;
-    /// There were very many: for how many one that was seen stands, at most. 1: each was counted.
-    std::uint64_t heaviest = 1;
-    std::uint64_t lost = 0;    ///< wake-ups between pairs for which the kernel's table had no room
-    std::uint64_t unnamed = 0; ///< times that its table of threads had none, for names and other wakers
+    std::uint64_t lost = 0; ///< wake-ups between pairs for which the kernel's table had no room
 };
 
 /// Counts in the kernel which threads of a process wake each other, by a BPF program at the tracepoint
@@ -59,18 +56,6 @@ class EventWakes {
 
     /// Counts the wake-ups of this process's threads from now on, which may be 0: none.
     virtual void watch(int pid) = 0;
-    // A program that wakes its threads very often is not to pay for it: what costs is to look at all.
-
-    /// So many wake-ups on each CPU are counted one by one after look(), fewer if it looks at a part of the
-    /// time; beyond that one in 16 counts for all.
-    static constexpr unsigned exact_at_once = 16384;
-    /// Looks from now on, for one part of the time of `parts`: each wake-up counts for so many. An Error: the
-    /// kernel does not let it look again.
-    [[nodiscard]] virtual affinityd::Result<void> look(unsigned parts) = 0;
-    /// There were more than exact_at_once on a CPU since the last look.
-    [[nodiscard]] virtual bool were_many() const = 0;
-    /// Does not look until the next look(): wake-ups cost nothing until then.
-    virtual void rest() = 0;
     /// The counts: all but `seconds`, and of the threads the names only.
     [[nodiscard]] virtual affinityd::Result<Wakes> take() const = 0;
 };
@@ -98,9 +83,8 @@ class WakeWatch {
     /// Begins to count; an Error says why it cannot.
     [[nodiscard]] affinityd::Result<void> begin();
     /// Watches until the time is over, the process has ended, or `wait`, which waits for so long, says that
-    /// the user wants no more. An Error: the kernel does not let it go on.
-    [[nodiscard]] affinityd::Result<void> run(std::chrono::milliseconds time,
-                                              const std::function<bool(std::chrono::milliseconds)>& wait);
+    /// the user wants no more.
+    void run(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
     /// The wake-ups that were seen; to be called once, after run(). An Error: it cannot be read.
     [[nodiscard]] affinityd::Result<Wakes> take();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
 
-#include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"

@@ -2,19 +2,22 @@
 #include "affinityctl/verbs/policy_set.hpp"
 
 #include "accounting/measurements.hpp"
-#include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/escape.hpp"
+#include "host/file.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,7 +54,44 @@ KnownLatencies measured_here(const affinityd::host::Root& root, const topology::
     return affinityd::machine::latencies_here(*latencies, machine, topology::read_cpu_model(root));
 }
 
+affinityd::Result<std::optional<std::string>> standard_input() {
+    constexpr std::size_t limit = 1U << 20; // as of files
+    std::string text(limit + 1, '\0');
+    text.resize(std::fread(text.data(), 1, text.size(), stdin));
+    if (std::ferror(stdin) != 0) return affinityd::fail("cannot read standard input", "-");
+    if (text.size() > limit) return affinityd::fail("larger than 1 MiB", "-");
+    return text;
+}
+
 } // namespace
+
+affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vector<std::string>& paths,
+                                                                  std::vector<policy::Diagnostic>& findings) {
+    std::vector<policy::Document> documents;
+    std::map<std::string, std::string> files;
+    for (const auto& path : paths) {
+        std::error_code code;
+        if (std::filesystem::is_directory(path, code)) {
+            auto found = policy::read_folders({path});
+            if (!found) return std::unexpected(found.error());
+            std::ranges::move(*found, std::back_inserter(documents));
+            continue;
+        }
+        auto text = path == "-" ? standard_input() : affinityd::host::read_file(path);
+        if (!text) return std::unexpected(text.error());
+        if (!*text) return affinityd::fail("there is no such file or folder", path);
+        const auto [first, fresh] = files.try_emplace(std::filesystem::path(path).filename().string(), path);
+        if (!fresh && first->second != path)
+            findings.push_back({.severity = policy::Severity::error,
+                                .at = {path, 1, 1},
+                                .length = 1,
+                                .message = "a policy of this name is in " + first->second + " too",
+                                .hint = "the file's name names the policy; rename one",
+                                .source_line = {}});
+        documents.push_back({.path = path, .text = std::move(**text), .is_named = true});
+    }
+    return documents;
+}
 
 std::vector<policy::Document> read_policy_folders(const std::vector<std::string>& folders,
                                                   const Globals& globals) {

@@ -14,9 +14,8 @@
 
 /* The process, by its number in the initial PID namespace; 0: none. Set and changed by the program that loads this. */
 volatile int watched = 0;
-volatile int is_full = 0;    /* the table of pairs */
-volatile unsigned int stands_for = 1; /* how many one wake-up counts for; more than one where it is looked for a part of the time only */
-volatile unsigned int heaviest = 1;   /* for how many one of them has counted at most */
+volatile int is_full = 0; /* the table of pairs */
+unsigned long long lost = 0; /* wake-ups for whose pair there was no room */
 
 /* x86: from the variable "runqueues" of a CPU to the one with its preempt_count; 0: not known, or another architecture. Set before loading. A
  * kernel without CONFIG_KALLSYMS_ALL lets no program name such a variable, but the task that runs knows where the first one is. */
@@ -36,23 +35,11 @@ struct {
     __type(value, struct sharers_facts);
 } threads SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, sharers_notes);
-    __type(key, __u32);
-    __type(value, __u64);
-} notes SEC(".maps");
-
 /* Memory that the program which loads this sees, too. No two programs of this file change one CPU's at once: tasks are woken with interrupts off,
  * and packets go to and from a backlog with softirqs off. */
 struct sharers_cpu cpus[sharers_most_cpus];
 
 enum context { in_task, in_softirq, in_interrupt };
-
-static __always_inline void note(__u32 which, __u64 times) {
-    __u64 *count = bpf_map_lookup_elem(&notes, &which);
-    if (count) __sync_fetch_and_add(count, times);
-}
 
 static __always_inline __u32 preempt_count_of(struct task_struct *current) {
     const struct task_struct___queued *queued = (void *)current;
@@ -108,9 +95,7 @@ static __always_inline struct sharers_facts *facts_of(const struct sharers_threa
     if (known) return known;
     bpf_probe_read_kernel_str(facts.name, sizeof(facts.name), &task->comm);
     bpf_map_update_elem(&threads, thread, &facts, BPF_NOEXIST);
-    known = bpf_map_lookup_elem(&threads, thread);
-    if (!known) note(sharers_nameless, 1);
-    return known;
+    return bpf_map_lookup_elem(&threads, thread);
 }
 
 static __always_inline struct sharers_cpu *cpu_here(void) {
@@ -119,22 +104,6 @@ static __always_inline struct sharers_cpu *cpu_here(void) {
     if (cpu >= sharers_most_cpus) return 0;
     barrier_var(cpu); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
     return &cpus[cpu & (sharers_most_cpus - 1)];
-}
-
-/* For how many this wake-up counts; 0: another one counts for it. By chance, since wake-ups take turns. */
-static __always_inline __u32 weight_here(struct sharers_cpu *here) {
-    __u32 each = stands_for;
-
-    if (!here) return each;
-    if (here->exact_left) {
-        --here->exact_left;
-        return each;
-    }
-    here->chance = here->chance * 1664525 + 1013904223;
-    if ((here->chance >> 16) % sharers_one_in) return 0;
-    each *= sharers_one_in;
-    if (each > heaviest) heaviest = each;
-    return each;
 }
 
 static __always_inline void remember_names(const struct sharers_pair *pair, struct task_struct *current, struct task_struct *wakee) {
@@ -150,11 +119,11 @@ static __always_inline int is_equal(const struct sharers_pair *one, const struct
     return one->waker == other->waker && one->wakee == other->wakee && one->waker_born == other->waker_born && one->wakee_born == other->wakee_born;
 }
 
-static __always_inline void count_pair(struct sharers_cpu *here, __u32 weight, const struct sharers_thread *waker, struct task_struct *current,
+static __always_inline void count_pair(struct sharers_cpu *here, const struct sharers_thread *waker, struct task_struct *current,
                                        struct task_struct *wakee) {
     struct sharers_place *place = 0;
     struct sharers_pair pair;
-    __u64 times = weight;
+    __u64 times = 1;
     __u64 *count;
 
     pair.waker = waker->tid;
@@ -165,36 +134,36 @@ static __always_inline void count_pair(struct sharers_cpu *here, __u32 weight, c
     if (here) {
         place = &here->places[(pair.waker * 7 + pair.wakee) % sharers_quick_places];
         if (place->times && is_equal(&place->pair, &pair)) {
-            place->times += times;
+            ++place->times;
             return;
         }
         if (!place->times) {
             place->pair = pair;
-            place->times = times;
+            place->times = 1;
             remember_names(&pair, current, wakee);
             return;
         }
     }
     count = bpf_map_lookup_elem(&pairs, &pair);
     if (count) {
-        __sync_fetch_and_add(count, times);
+        __sync_fetch_and_add(count, 1);
         return;
     }
     if (is_full || bpf_map_update_elem(&pairs, &pair, &times, BPF_NOEXIST) != 0) {
         is_full = 1;
-        note(sharers_lost, times);
+        __sync_fetch_and_add(&lost, 1);
         return;
     }
     remember_names(&pair, current, wakee);
 }
 
-static __always_inline void count_other(struct task_struct *wakee, __u32 weight, int is_interrupt) {
+static __always_inline void count_other(struct task_struct *wakee, int is_interrupt) {
     struct sharers_thread woken;
     struct sharers_facts *facts;
 
     identify(&woken, wakee);
     facts = facts_of(&woken, wakee);
-    if (facts) __sync_fetch_and_add(is_interrupt ? &facts->by_interrupts : &facts->by_others, weight);
+    if (facts) __sync_fetch_and_add(is_interrupt ? &facts->by_interrupts : &facts->by_others, 1);
 }
 
 /* In the waking context, before the task's state changes; once for each time that a task which waits is woken. */
@@ -204,26 +173,23 @@ int BPF_PROG(on_waking, struct task_struct *wakee) {
     struct task_struct *current;
     struct sharers_thread waker;
     enum context context;
-    __u32 weight;
 
-    if (wakee->tgid != watched || !stands_for || !is_waiting(wakee)) return 0;
+    if (wakee->tgid != watched || !is_waiting(wakee)) return 0;
     here = cpu_here();
-    weight = weight_here(here);
-    if (!weight) return 0;
     current = bpf_get_current_task_btf();
     context = context_of(current);
     if (context == in_task && current->tgid == watched) {
         identify(&waker, current);
-        count_pair(here, weight, &waker, current, wakee);
+        count_pair(here, &waker, current, wakee);
         return 0;
     }
     /* "current" is the task that was interrupted; but a packet to this machine itself is taken in by a softirq that runs in its sender's place. */
     if (context == in_softirq && here && here->is_delivered) {
         waker = here->sender;
-        count_pair(here, weight, &waker, current, wakee);
+        count_pair(here, &waker, current, wakee);
         return 0;
     }
-    count_other(wakee, weight, context != in_task);
+    count_other(wakee, context != in_task);
     return 0;
 }
 

@@ -8,7 +8,6 @@ enum {
     sharers_name_bytes = 16,
     sharers_most_cpus = 1024, /* a power of two: CPUs with places of their own; on others, packets to this machine itself are not followed */
     sharers_quick_places = 32, /* of each */
-    sharers_one_in = 16,       /* what counts of very many: a power of two */
 };
 
 /* A thread that cannot be mistaken for a later one with the same number. 16 bytes without gaps. */
@@ -41,16 +40,7 @@ struct sharers_cpu {
     /* A packet that a thread of the process sends to this machine itself: handed to this CPU's backlog and not taken from there yet; 0: none */
     unsigned long long packet;
     struct sharers_thread sender;
-    int is_delivered;        /* it is the one that is being taken in now */
-    unsigned int exact_left; /* wake-ups that still count one by one; then one in sharers_one_in counts for all */
-    unsigned int chance;
-    int unused[5];
+    int is_delivered; /* it is the one that is being taken in now */
+    int unused[7];
     struct sharers_place places[sharers_quick_places];
-};
-
-/* Places in the table of what was not counted. */
-enum {
-    sharers_lost,     /* wake-ups for whose pair there was no room */
-    sharers_nameless, /* times that there was no room for a thread */
-    sharers_notes,
 };
