@@ -16,6 +16,8 @@
 namespace affinityd::ttcp {
 namespace {
 
+using measure::Outcome;
+
 /// A connection to a process that works on its other end.
 struct Peer {
     Worker worker;
@@ -42,8 +44,8 @@ TEST(Exchange, BothEndsCountTheSame) {
         LatencyCounts latencies;
         const auto asked = ask(peer.socket.get(), exchange, meter, latencies);
         const auto answered = peer.worker.collect(monotonic_seconds() + 10).value();
-        EXPECT_EQ(asked.end, End::whole) << request;
-        EXPECT_EQ(answered.end, End::whole) << request;
+        EXPECT_EQ(asked.end, Outcome::done) << request;
+        EXPECT_EQ(answered.end, Outcome::done) << request;
         EXPECT_GT(asked.calls, 0U);
         EXPECT_EQ(asked.calls, answered.calls);
         EXPECT_EQ(asked.bytes, asked.calls * (request + response));
@@ -66,7 +68,7 @@ TEST(Exchange, PeerThatGoesInTheMiddleIsAnOutcome) {
     Meter meter;
     LatencyCounts latencies;
     const auto asked = ask(peer.socket.get(), {4, 8, 30, 5}, meter, latencies);
-    EXPECT_EQ(asked.end, End::peer);
+    EXPECT_EQ(asked.end, Outcome::peer_gone);
     EXPECT_EQ(asked.bytes, 0U);
     EXPECT_EQ(latencies.total(), 0U);
 }
@@ -76,7 +78,7 @@ TEST(Exchange, RequestThatStopsInTheMiddleIsAnOutcome) {
     ASSERT_EQ(::send(peer.socket.get(), "12345678abc", 11, 0), 11);
     ::shutdown(peer.socket.get(), SHUT_WR);
     const auto answered = peer.worker.collect(monotonic_seconds() + 10).value();
-    EXPECT_EQ(answered.end, End::peer);
+    EXPECT_EQ(answered.end, Outcome::peer_gone);
     EXPECT_EQ(answered.calls, 1U);
 }
 
@@ -91,7 +93,7 @@ TEST(Exchange, SilentPeerIsGivenUp) {
     LatencyCounts latencies;
     const double before = monotonic_seconds();
     const auto asked = ask(peer.socket.get(), {1, 1, 30, 0.3}, meter, latencies);
-    EXPECT_EQ(asked.end, End::stalled);
+    EXPECT_EQ(asked.end, Outcome::timed_out);
     EXPECT_LT(monotonic_seconds() - before, 20);
 }
 
@@ -107,7 +109,7 @@ TEST(Exchange, AnswerThatTakesTooLongIsAStallAlsoWithoutATimer) {
     Meter meter;
     LatencyCounts latencies;
     const auto asked = ask(peer.socket.get(), {1, 1, 30, 0.1, false, {}}, meter, latencies);
-    EXPECT_EQ(asked.end, End::stalled);
+    EXPECT_EQ(asked.end, Outcome::timed_out);
     EXPECT_EQ(asked.code, ETIMEDOUT);
     EXPECT_EQ(asked.calls, 0U);
 }

@@ -28,7 +28,7 @@ children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || :; }
 status=0; "$affinityctl" measure models --models none,fast 2>"$work/err" || status=$?
 [ $status = 2 ] && grep -q 'no such model' "$work/err" || fail "a wrong model gives $status: $(cat "$work/err")"
 status=0; "$affinityctl" measure models --cpus 99999 2>"$work/err" || status=$?
-[ $status = 2 ] || fail "a wrong CPU gives $status"
+[ $status = 1 ] || fail "a wrong CPU gives $status"
 
 if [ "$(id -u)" != 0 ]; then
     status=0; "$affinityctl" measure models --rounds 1 2>"$work/err" || status=$?
@@ -53,7 +53,7 @@ python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.s
 # The whole curve in one run. It says beforehand how many rounds that is; --sizes alone are those of the paper.
 "$affinityctl" --json measure models --connections 1 --rounds 1 --seconds 0.1 --models none,full --direction both --sizes --rr 1,1:1K \
     --no-history --svg "$work/curve.svg" >"$work/json" 2>"$work/err" || fail "curve: $(cat "$work/err" "$work/json")"
-grep -q '^24 rounds of 0.1 s: about ' "$work/err" || fail "not told beforehand: $(cat "$work/err")"
+grep -q '^measuring 24 rounds of 0.1 s takes about ' "$work/err" || fail "not told beforehand: $(cat "$work/err")"
 python3 - "$work/json" "$work/curve.svg" <<'END'
 import json, sys, xml.dom.minidom
 report = json.load(open(sys.argv[1]))

@@ -2,7 +2,6 @@
 // As root this makes namespaces of its own; other users check that the refusal is reported.
 #include "affinity-ttcp/models/report.hpp"
 #include "affinity-ttcp/models/round.hpp"
-#include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/testbed/network_space.hpp"
 #include "host/scheduler.hpp"
 #include "own_root.hpp"

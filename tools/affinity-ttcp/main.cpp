@@ -2,25 +2,31 @@
 // affinity-ttcp: a sender and receiver in the style of ttcp that reports what the transfer cost.
 #include "affinity-ttcp/engine/activity.hpp"
 #include "affinity-ttcp/options.hpp"
-#include "affinity-ttcp/sink.hpp"
+#include "base/clock.hpp"
+#include "host/fd.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
 #include "measure/program.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
+#include <csignal>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 using namespace affinityd::ttcp;
 using affinityd::fail;
+using affinityd::monotonic_seconds;
 using affinityd::Result;
 namespace host = affinityd::host;
 namespace measure = affinityd::measure;
@@ -71,34 +77,23 @@ void print_end(std::FILE* out, const char* name, const Options& options, const R
                    static_cast<double>(*end.cache_misses) / (8 * static_cast<double>(end.bytes)));
 }
 
-using Clock = std::chrono::steady_clock;
-
-/// False if nothing has come when the time is over.
-bool wait_for_more(int connection, Clock::time_point end) {
-    while (true) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-        if (left <= 0) return false;
-        pollfd item{connection, POLLIN, 0};
-        if (::poll(&item, 1, static_cast<int>(left)) > 0) return true;
-    }
-}
-
-/// The options that are asked for over a connection: the line of measure/program.hpp, of at most 8 KiB,
-/// within 10 s.
+/// The options that are asked for over a connection: the line of measure/program.hpp, of at most 8 KiB. Ends
+/// the process after 10 s without it.
 Result<std::vector<std::string>> read_request(int connection) {
     constexpr std::size_t most = 8192;
-    const auto end = Clock::now() + std::chrono::seconds(10);
+    constexpr unsigned seconds = 10;
+    ::alarm(seconds);
     std::string line;
     std::array<char, 1024> chunk{};
     while (!line.ends_with('\n')) {
         if (line.size() > most) return fail("the request is too long");
-        if (!wait_for_more(connection, end)) return fail("no request has come");
         const auto got = ::read(connection, chunk.data(), chunk.size());
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return fail("cannot read the request", {}, errno);
         if (got == 0) return fail("the request ends before its line does");
         line.append(chunk.data(), static_cast<std::size_t>(got));
     }
+    ::alarm(0);
     return measure::from_line(line);
 }
 
@@ -167,9 +162,60 @@ std::string why_not_now(const host::Root& root, const Options& options) {
     return why_busy(look_around(root, peer, look_seconds), options.busy_above / 100.0);
 }
 
-int serve_at(const host::Root& root, const Options& options, int listener) {
-    const auto report = [&](const measure::Report& of_peer) { show(options, of_peer); };
-    return serve(root, {options.session, options.most_peers, options.idle_exit_seconds, report}, listener);
+/// The processes that serve a sink's peers, one each.
+class Peers {
+  public:
+    [[nodiscard]] unsigned count() const { return count_; }
+    /// Forgets those that have ended.
+    void reap() {
+        pid_t ended = 0;
+        while (count_ > 0 && (ended = ::waitpid(-1, nullptr, WNOHANG)) > 0)
+            --count_;
+        if (ended < 0 && errno == ECHILD) count_ = 0;
+    }
+    void add(const host::Root& root, const Options& options, const host::Fd& connection, int listener) {
+        const pid_t parent = ::getpid();
+        const pid_t child = ::fork();
+        if (child > 0) ++count_;
+        if (child != 0) return; // without a process the connection ends
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1); // the parent died before the line above
+        ::close(listener);
+        show(options, run_connected(root, options.session, connection.get()));
+        ::_exit(0);
+    }
+
+  private:
+    unsigned count_ = 0;
+};
+
+/// Receives what comes to a listening socket, as this user or, for root, as the user nobody: no peer can do
+/// more than send. 0: no peer has come for the sink's time; 1: not possible.
+int serve(const host::Root& root, const Options& options, int listener) {
+    constexpr double look_seconds = 0.2; // between two looks for peers that have ended
+    if (!host::drop_privileges()) return 1;
+    ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
+    ::signal(SIGCHLD, SIG_DFL); // where a parent had it ignored, children that end cannot be waited for
+    const double most_idle = options.idle_exit_seconds;
+    Peers peers;
+    double last = monotonic_seconds(); // when a peer was seen
+    while (true) {
+        peers.reap();
+        const double now = monotonic_seconds();
+        if (peers.count() > 0) last = now;
+        const double left = last + most_idle - now;
+        if (most_idle > 0 && left <= 0) return 0;
+        pollfd item{listener, POLLIN, 0};
+        const bool is_full = peers.count() >= options.most_peers;
+        double wait = most_idle > 0 ? left : 3600;
+        if (peers.count() > 0) wait = std::min(wait, look_seconds);
+        const int ready = ::poll(&item, is_full ? 0 : 1, static_cast<int>(wait * 1000) + 1);
+        if (ready < 0 && errno != EINTR) return 1;
+        if (ready <= 0) continue;
+        const host::Fd connection(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+        if (connection) peers.add(root, options, connection, listener);
+        last = monotonic_seconds();
+    }
 }
 
 /// A listener for this machine's own peers, unless the options say more.
@@ -192,11 +238,11 @@ int sink(const host::Root& root, const Options& options) {
     if (::sd_listen_fds(1) >= 1) {
         if (::sd_is_socket(passed, AF_UNSPEC, SOCK_STREAM, 0) > 0) // Accept=yes: a connection
             return show(options, run_connected(root, options.session, passed));
-        return serve_at(root, options, passed);
+        return serve(root, options, passed);
     }
     const auto listener = sink_listener(options);
     if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
-    return serve_at(root, options, listener->get());
+    return serve(root, options, listener->get());
 }
 
 int receive(const host::Root& root, const Options& options) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/options.hpp"
 
-#include "affinity-ttcp/sink.hpp"
 #include "base/cpu_set.hpp"
 
 #include <CLI/CLI.hpp>

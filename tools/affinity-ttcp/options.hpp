@@ -3,6 +3,7 @@
 
 #include "affinity-ttcp/engine/session.hpp"
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include <sys/types.h>
 
 namespace affinityd::ttcp {
+
+/// The bytes that a peer of a sink must send within `stall_seconds`; one that sends less would hold its place
+/// for ever.
+constexpr std::uint64_t least_of_a_peer = 64U << 10;
 
 enum class Mode { transmit, receive, loopback, sink };
 

@@ -22,6 +22,9 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 namespace affinityd::experiments {
 
@@ -198,6 +201,18 @@ Result<CpuSet> usable_cpus(const topology::Topology& topology) {
     const auto allowed = host::get_affinity(0);
     if (!allowed) return fail("cannot read on which CPUs this program may run", {}, allowed.error());
     return *allowed & topology.online;
+}
+
+bool is_emulated() {
+#if defined(__x86_64__) || defined(__i386__)
+    constexpr unsigned has_hypervisor = 1U << 31U, name = 0x54474354; // "TCGT"
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & has_hypervisor) == 0) return false;
+    __cpuid(0x40000000, a, b, c, d);
+    return b == name;
+#else
+    return false;
+#endif
 }
 
 std::optional<Quiet> quiet_between(std::string_view first, std::string_view last, const CpuSet& cpus) {

@@ -106,6 +106,10 @@ class PinnedThread {
     return used.ru_nivcsw;
 }
 
+/// The CPU is emulated by translating its instructions (QEMU's TCG), as its hypervisor says: CPUID leaf
+/// 0x40000000. False where no instruction reveals it (architectures other than x86).
+[[nodiscard]] bool is_emulated();
+
 /// How busy CPUs are before an experiment adds to it. Parts of their time, 0 to 1.
 struct Quiet {
     double busy = 0;    ///< of all of them: others' programs, interrupts, and what a hypervisor took

@@ -167,7 +167,7 @@ class Run {
     void take(Worker& worker, std::vector<StreamUse>& uses, double until) {
         const auto use = worker.collect(until);
         if (!use) return note(report_, outcome_of(use.error().code), use.error().to_string());
-        if (use->end != End::whole) note(report_, outcome_of(use->end), broken_stream(*use));
+        if (use->end != Outcome::done) note(report_, use->end, broken_stream(*use));
         uses.push_back(*use);
     }
 
@@ -215,22 +215,6 @@ Outcome outcome_of(int code) {
     default:
         return Outcome::failed;
     }
-}
-
-Outcome outcome_of(End end) {
-    switch (end) {
-    case End::whole:
-        return Outcome::done;
-    case End::peer:
-        return Outcome::peer_gone;
-    case End::stalled:
-        return Outcome::timed_out;
-    case End::network:
-        return Outcome::link_lost;
-    case End::local:
-        return Outcome::failed;
-    }
-    return Outcome::failed;
 }
 
 std::string broken_stream(const StreamUse& use) {

@@ -47,11 +47,10 @@ void fill(measure::Report& report, const Ends& ends, std::optional<double> hz);
 /// For a person, where neither counters nor a frequency give a cost.
 inline constexpr const char* no_cost = "not known: no hardware counters, and the CPU frequency is unknown";
 
-/// The outcome that an errno value, or the end of a stream, means for a whole run.
+/// The outcome that an errno value means for a whole run.
 [[nodiscard]] measure::Outcome outcome_of(int code);
-[[nodiscard]] measure::Outcome outcome_of(End end);
 
-/// For a person: how far a stream came and why it ended. `use.end` is not End::whole.
+/// For a person: how far a stream came and why it ended. `use.end` is not done.
 [[nodiscard]] std::string broken_stream(const StreamUse& use);
 
 /// Records a fault. Only the first one counts: later ones mostly follow from it.

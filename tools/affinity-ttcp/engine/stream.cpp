@@ -8,30 +8,33 @@
 #include <cerrno>
 #include <cmath>
 #include <ctime>
+#include <memory>
+#include <vector>
 
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 namespace affinityd::ttcp {
 
+using measure::Outcome;
+
 namespace {
 
-End kind_of(int code) {
+Outcome kind_of(int code) {
     switch (code) {
     case EPIPE:
     case ECONNRESET:
     case ECONNABORTED:
-        return End::peer;
+        return Outcome::peer_gone;
     case EAGAIN:
     case ETIMEDOUT:
-        return End::stalled;
+        return Outcome::timed_out;
     case ENETDOWN:
     case ENETUNREACH:
     case ENETRESET:
@@ -39,9 +42,9 @@ End kind_of(int code) {
     case EHOSTDOWN:
     case ENODEV:
     case ENONET:
-        return End::network;
+        return Outcome::link_lost;
     default:
-        return End::local;
+        return Outcome::failed;
     }
 }
 
@@ -53,27 +56,25 @@ std::optional<std::uint64_t> retransmits_of(int socket) {
     return info.tcpi_total_retrans;
 }
 
-/// Page-aligned, filled with ttcp's pattern, and touched before the clock runs.
+/// Page-aligned, and filled with ttcp's pattern (printable characters in order, so that a packet dump can be
+/// read), which touches it before the clock runs.
 class Buffer {
   public:
-    explicit Buffer(std::size_t size) : size_(size) {
-        void* memory =
-            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-        data_ = memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
-        // ttcp's pattern: printable characters in order, so that a packet dump can be read.
-        for (std::size_t i = 0; data_ != nullptr && i < size; ++i)
+    explicit Buffer(std::size_t size) : bytes_(size + page) {
+        auto space = bytes_.size();
+        void* begin = bytes_.data();
+        data_ = static_cast<char*>(std::align(page, size, begin, space));
+        for (std::size_t i = 0; i < size; ++i)
             data_[i] = static_cast<char>(' ' + i % 95);
     }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() {
-        if (data_ != nullptr) ::munmap(data_, size_);
-    }
-    [[nodiscard]] char* data() const { return data_; } ///< nullptr: no memory
+    [[nodiscard]] char* data() const { return data_; }
 
   private:
-    char* data_ = nullptr;
-    std::size_t size_;
+    static constexpr std::size_t page = 4096;
+    std::vector<char> bytes_;
+    char* data_;
 };
 
 /// Waits without progress, looking at the link once a second: TCP goes on trying when its interface has gone.
@@ -140,12 +141,12 @@ int send_all(int socket, const char* data, std::size_t length, Patience& patienc
     return 0;
 }
 
-void fault(StreamUse& use, End end, int code) {
+void fault(StreamUse& use, Outcome end, int code) {
     use.end = end;
     use.code = code;
 }
 
-/// The same with the End that belongs to an errno value.
+/// The same with the Outcome that belongs to an errno value.
 void fault(StreamUse& use, int code) { fault(use, kind_of(code), code); }
 
 bool is_full(const Load& load, const StreamUse& use) {
@@ -210,7 +211,6 @@ class Side {
     }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
-    [[nodiscard]] bool has_memory() const { return buffer_.data() != nullptr; }
     /// 0, or errno.
     [[nodiscard]] int send(std::size_t length) {
         std::uint64_t sent = 0;
@@ -251,10 +251,6 @@ void count(StreamUse& use, const Exchange& exchange) {
 StreamUse receive(int socket, const Load& load, Meter& meter) {
     StreamUse use;
     const Buffer buffer(load.buffer_bytes);
-    if (buffer.data() == nullptr) {
-        fault(use, End::local, ENOMEM);
-        return use;
-    }
     Patience patience(socket, SO_RCVTIMEO, load);
     Pace pace(load);
     const bool has_limits = load.seconds > 0 || load.least_bytes > 0;
@@ -278,13 +274,13 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
         if (load.output >= 0) {
             if (const int code = write_all(load.output, buffer.data(), static_cast<std::size_t>(got));
                 code != 0) {
-                fault(use, End::local, code);
+                fault(use, Outcome::failed, code);
                 break;
             }
         }
         if (load.seconds > 0 && now >= use.started + load.seconds) break;
         if (load.least_bytes > 0 && !pace.is_kept(use.bytes, now)) {
-            fault(use, End::stalled, ETIMEDOUT);
+            fault(use, Outcome::timed_out, ETIMEDOUT);
             break;
         }
     }
@@ -294,10 +290,6 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
 StreamUse transmit(int socket, const Load& load, Meter& meter) {
     StreamUse use;
     const Buffer buffer(load.buffer_bytes);
-    if (buffer.data() == nullptr) {
-        fault(use, End::local, ENOMEM);
-        return use;
-    }
     Patience patience(socket, SO_SNDTIMEO, load);
     meter.start();
     if (load.wait) load.wait();
@@ -308,7 +300,7 @@ StreamUse transmit(int socket, const Load& load, Meter& meter) {
         if (load.input >= 0) {
             const auto got = ::read(load.input, buffer.data(), length);
             if (got < 0 && errno == EINTR) continue;
-            if (got < 0) fault(use, End::local, errno);
+            if (got < 0) fault(use, Outcome::failed, errno);
             if (got <= 0) break;
             length = static_cast<std::size_t>(got);
         }
@@ -319,7 +311,7 @@ StreamUse transmit(int socket, const Load& load, Meter& meter) {
         ++use.calls;
     }
     ::shutdown(socket, SHUT_WR);
-    if (use.end == End::whole) drain(socket, load, use);
+    if (use.end == Outcome::done) drain(socket, load, use);
     return finish(use, socket, meter);
 }
 
@@ -366,10 +358,6 @@ std::optional<double> LatencyCounts::quantile(double part) const {
 StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts& latencies) {
     StreamUse use;
     Side side(socket, exchange);
-    if (!side.has_memory()) {
-        fault(use, End::local, ENOMEM);
-        return use;
-    }
     meter.start();
     if (exchange.wait) exchange.wait();
     use.started = monotonic_seconds();
@@ -386,7 +374,7 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
         }
         const std::uint64_t answered = now_ns();
         if (stall > 0 && answered - asked > stall) {
-            fault(use, End::stalled, ETIMEDOUT);
+            fault(use, Outcome::timed_out, ETIMEDOUT);
             break;
         }
         latencies.add(answered - asked);
@@ -400,10 +388,6 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
 StreamUse answer(int socket, const Exchange& exchange, Meter& meter) {
     StreamUse use;
     Side side(socket, exchange);
-    if (!side.has_memory()) {
-        fault(use, End::local, ENOMEM);
-        return use;
-    }
     meter.start();
     if (exchange.wait) exchange.wait();
     use.started = monotonic_seconds();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affinity-ttcp/engine/usage.hpp"
+#include "measure/result.hpp"
 
 #include <array>
 #include <cstddef>
@@ -23,7 +24,7 @@ struct Load {
     /// A receiver gives up a peer that sends less within `stall_seconds`; 0: any progress will do.
     std::uint64_t least_bytes = 0;
     bool (*has_link)(int socket) =
-        nullptr; ///< called in each second without progress; false ends the stream with End::network
+        nullptr; ///< called in each second without progress; false ends the stream with Outcome::link_lost
     /// Called when all is prepared, before the clock starts: work of many at once between a common start and
     /// their first bytes has the scheduler part them from their peers, for seconds.
     std::function<void()> wait{};
@@ -31,22 +32,13 @@ struct Load {
     int output = -1; ///< write what was received here; -1: drop it
 };
 
-/// How a stream ended. All but `whole` come with an errno value.
-enum class End : std::uint8_t {
-    whole,   ///< everything that was requested, or the peer closed in good order
-    peer,    ///< the peer reset the connection or shut it early
-    stalled, ///< no progress within stall_seconds
-    network, ///< the path failed: link down, no route
-    local,   ///< a fault on this side (standard output full, no memory)
-};
-
 /// The figures of one end of one stream. Plain bytes: it crosses a pipe between two processes of the same
 /// program.
 struct StreamUse {
-    End end = End::whole;
+    measure::Outcome end = measure::Outcome::done; ///< peer_gone: it reset the connection or shut it early
     bool is_local = false; ///< both ends have the same address: no NIC is involved; set by the code that made
                            ///< the connection
-    int code = 0;          ///< errno value, 0 with End::whole
+    int code = 0;          ///< errno value, 0 with done
     std::uint64_t bytes = 0;
     std::uint64_t calls = 0; ///< send(2) or recv(2) calls that moved bytes
     double started = 0;      ///< CLOCK_MONOTONIC seconds; for a receiver, when its first bytes came

@@ -15,13 +15,12 @@ namespace affinityd::ttcp {
 struct ModelsReport {
     measure::Outcome outcome = measure::Outcome::failed;
     std::string reason;
-    std::string setup; ///< for a person: the testbed and its limits (veth pairs are no NICs, emulation is no
-                       ///< hardware)
+    bool is_whole = true; ///< all rounds were made
+    std::string setup;    ///< for a person: the testbed and its limits (veth pairs are no NICs)
     unsigned connections = 0;
     double round_seconds = 0;
     double seconds = 0;                    ///< the whole experiment
     std::string cycles_source, parts_note; ///< as sample.hpp has them
-    std::optional<double> busy_before;     ///< part of all CPU time that others used before it began, 0 to 1
     CpuSet cpus;
     std::vector<PointResult> points; ///< in the order of the command line
 };

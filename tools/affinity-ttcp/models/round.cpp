@@ -44,6 +44,40 @@ ExchangeSample exchanges_of(const LatencyCounts& latencies) {
             latencies.quantile(0.99).value_or(0) * 1e-9};
 }
 
+bool has_threads(const Testbed& testbed) {
+    return std::ranges::all_of(testbed.paths, [](const Path& path) { return !path.threads.empty(); });
+}
+
+const char* note_of(bool threads, bool told) {
+    if (threads && told)
+        return "softirq is the NAPI threads under test; the time in interrupts is in neither";
+    if (threads)
+        return "softirq is the NAPI threads under test; this kernel does not measure the time in interrupts "
+               "(no "
+               "IRQ time accounting), which is in the part that they interrupted, as are softirqs that run "
+               "on "
+               "return from one";
+    if (told) return "softirq and interrupts are those of the whole machine";
+    return "softirq is that of the whole machine, as the timer tick sampled it; this kernel does not measure "
+           "the "
+           "time in softirqs and interrupts (no IRQ time accounting): what came while a process under test "
+           "ran "
+           "counts with that, too, so that the sum is too high rather than too low";
+}
+
+CostParts seconds_of(const EndReport& end, const RoundCosts& costs, bool threads, bool told) {
+    CostParts parts{end.user_seconds + end.system_seconds, costs.threads_seconds, std::nullopt};
+    if (threads) return parts;
+    parts.softirq = 0;
+    double interrupts = 0;
+    for (const auto& cpu : cpus_between(costs.first, costs.last)) {
+        parts.softirq += cpu.softirq_seconds;
+        interrupts += cpu.irq_seconds;
+    }
+    if (told) parts.interrupts = interrupts;
+    return parts;
+}
+
 constexpr double connect_seconds = 10; ///< for each connection
 
 /// One connection over each path of a testbed, each end a process of its own. They connect, wait at the gate
@@ -81,8 +115,6 @@ class Streams {
     std::vector<Shared<LatencyCounts>> latencies_; ///< of the transmitters, with Work::answer
 };
 
-using measure::Outcome;
-
 std::unexpected<RoundFault> stopped() {
     return std::unexpected(RoundFault{Outcome::killed, "stopped by a signal"});
 }
@@ -90,7 +122,7 @@ std::unexpected<RoundFault> stopped() {
 std::expected<StreamUse, RoundFault> take(Worker& worker, double until) {
     const auto use = worker.collect(until);
     if (!use) return std::unexpected(to_fault(use.error()));
-    if (use->end != End::whole) return std::unexpected(RoundFault{outcome_of(use->end), broken_stream(*use)});
+    if (use->end != Outcome::done) return std::unexpected(RoundFault{use->end, broken_stream(*use)});
     return *use;
 }
 
@@ -367,7 +399,53 @@ std::expected<Round, RoundFault> measure_round(const host::Root& root, const Tes
     return make_round(testbed, setup.point.work, {std::move(*ends), streams.latencies()}, costs);
 }
 
+/// Code, caches and the CPU's frequency settle before the first model is measured, and so do the threads that
+/// handle packets: where they run at first, all on one CPU and the processes on another, costs requests and
+/// responses half of their rate. It takes the scheduler up to four seconds of short rounds to spread them
+/// (50, then 90 thousand requests a second, 20,000 rescheduling interrupts a second, then none), or longer in
+/// one long round, since it moves little that runs.
+constexpr int warm_up_rounds = 16;
+constexpr double warm_up_seconds = 0.25; ///< of each
+/// For a round's processes to start, connect and end.
+constexpr double overhead_seconds = 0.05;
+
+std::vector<PointResult> empty_results(const ModelsSetup& setup) {
+    std::vector<PointResult> results;
+    for (const auto& point : setup.points) {
+        results.push_back({point, {}});
+        for (const Model model : setup.models)
+            results.back().models.push_back({model, {}});
+    }
+    return results;
+}
+
 } // namespace
+
+CostParts CostParts::times(double factor) const {
+    CostParts product{processes * factor, softirq * factor, std::nullopt};
+    if (interrupts) product.interrupts = *interrupts * factor;
+    return product;
+}
+
+Cost cost_of(const Testbed& testbed, const EndReport& end, const RoundCosts& costs) {
+    const bool threads = has_threads(testbed), told = tells_interrupt_time(costs.last);
+    Cost cost;
+    cost.cpu_seconds = seconds_of(end, costs, threads, told);
+    cost.parts_note = note_of(threads, told);
+    const char* of = threads ? "the processes and NAPI threads under test"
+                             : "the processes under test and all interrupt work of the machine";
+    if (end.cycles && costs.threads_cycles && threads) {
+        cost.cycles = CostParts{static_cast<double>(*end.cycles), static_cast<double>(*costs.threads_cycles),
+                                std::nullopt};
+        cost.cycles_source = fmt::format("hardware counters of {}", of);
+    } else if (costs.hz) {
+        cost.cycles = cost.cpu_seconds.times(*costs.hz);
+        cost.cycles_source = fmt::format("CPU time of {} times {:.3f} GHz", of, *costs.hz / 1e9);
+    } else {
+        cost.cycles_source = no_cost;
+    }
+    return cost;
+}
 
 std::expected<Round, RoundFault> make_round(const Testbed& testbed, Work work, const RoundEnds& both,
                                             const RoundCosts& costs) {
@@ -402,6 +480,55 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     auto round = measure_round(root, testbed, setup, model);
     if (!round) return std::unexpected(explained(std::move(round.error()), testbed));
     return round;
+}
+
+std::size_t rounds_of(const ModelsSetup& setup) {
+    return setup.points.size() * setup.models.size() * setup.rounds;
+}
+
+double expected_seconds(const ModelsSetup& setup) {
+    return warm_up_rounds * (std::min(warm_up_seconds, setup.round.seconds) + overhead_seconds) +
+           static_cast<double>(rounds_of(setup)) * (setup.round.seconds + overhead_seconds);
+}
+
+ModelsReport run_models(const host::Root& root, const Testbed& testbed, const ModelsSetup& setup) {
+    ModelsReport report;
+    report.outcome = measure::Outcome::done;
+    report.setup = testbed.description;
+    report.connections = static_cast<unsigned>(testbed.paths.size());
+    report.round_seconds = setup.round.seconds;
+    report.cpus = setup.round.cpus;
+    report.points = empty_results(setup);
+    const double began = monotonic_seconds();
+    const auto end = [&](const RoundFault& fault) {
+        report.is_whole = false;
+        report.outcome = fault.outcome;
+        report.reason = fault.reason;
+        report.seconds = monotonic_seconds() - began;
+        return report;
+    };
+    RoundSetup present = setup.round;
+    present.point = setup.points.front();
+    present.seconds = std::min(warm_up_seconds, setup.round.seconds);
+    for (int i = 0; i < warm_up_rounds; ++i)
+        if (const auto round = run_round(root, testbed, present, setup.models.front()); !round)
+            return end(round.error());
+    present.seconds = setup.round.seconds;
+    if (setup.progress) setup.progress(0, rounds_of(setup));
+    const auto order = interleave(setup.points.size() * setup.models.size(), setup.rounds);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        auto& point = report.points[order[i] / setup.models.size()];
+        auto& result = point.models[order[i] % setup.models.size()];
+        present.point = point.point;
+        auto round = run_round(root, testbed, present, result.model);
+        if (!round) return end(round.error());
+        report.cycles_source = round->cycles_source;
+        report.parts_note = round->parts_note;
+        result.samples.push_back(std::move(round->sample));
+        if (setup.progress) setup.progress(i + 1, order.size());
+    }
+    report.seconds = monotonic_seconds() - began;
+    return report;
 }
 
 Result<Gate> Gate::make() {

@@ -3,6 +3,7 @@
 
 #include "affinity-ttcp/engine/session.hpp"
 #include "affinity-ttcp/engine/stream.hpp"
+#include "affinity-ttcp/models/report.hpp"
 #include "affinity-ttcp/models/sample.hpp"
 #include "affinity-ttcp/testbed/testbed.hpp"
 #include "base/error.hpp"
@@ -10,6 +11,9 @@
 
 #include <cstddef>
 #include <expected>
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace affinityd::ttcp {
 
@@ -77,5 +81,26 @@ struct RoundEnds {
 /// The figures of one round with their cost; pure. A fault if no bytes were moved.
 [[nodiscard]] std::expected<Round, RoundFault> make_round(const Testbed& testbed, Work work,
                                                           const RoundEnds& ends, const RoundCosts& costs);
+
+struct ModelsSetup {
+    std::vector<LoadPoint> points{LoadPoint{}};
+    std::vector<Model> models{all_models.begin(),
+                              all_models.end()}; ///< the others are compared with the first
+    unsigned rounds = 10;                        ///< of each model at each point
+    RoundSetup round;                            ///< its point counts for nothing here
+    /// With `done` 0 when the first round begins, then after each; may be empty.
+    std::function<void(std::size_t done, std::size_t all)> progress;
+};
+
+/// All rounds together.
+[[nodiscard]] std::size_t rounds_of(const ModelsSetup& setup);
+/// How long the experiment takes on a machine that is not overloaded.
+[[nodiscard]] double expected_seconds(const ModelsSetup& setup);
+
+/// The whole experiment on a testbed: a short run that does not count, then rounds in interleaved order, each
+/// round with all models of one point, then all of the next. After a fault the report still has the samples
+/// of the complete rounds.
+[[nodiscard]] ModelsReport run_models(const host::Root& root, const Testbed& testbed,
+                                      const ModelsSetup& setup);
 
 } // namespace affinityd::ttcp

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/experiment.hpp"
 
-#include "affinity-ttcp/models/run.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -69,7 +68,7 @@ std::expected<CpuSet, CallError> chosen_cpus(const Bench& bench, const std::stri
 /// For readers of figures of these CPUs.
 std::vector<std::string> remarks_on(const Bench& bench, const CpuSet& cpus) {
     std::vector<std::string> remarks;
-    if (affinityd::ttcp::hypervisor().starts_with("TCG"))
+    if (experiments::is_emulated())
         remarks.emplace_back("this CPU is emulated (QEMU TCG): times mean nothing here");
     if (const auto quiet = experiments::look_for_quiet(bench.root, cpus))
         if (auto remark = experiments::remark_of(*quiet); !remark.empty())
@@ -131,7 +130,7 @@ run_experiment(const Bench& bench, const ExperimentCourse& course, const Experim
         });
     if (!ending) return failed(ending.error());
     if (!whole) return failed(whole.error());
-    if (*ending == experiments::Ending::stopped || !*whole)
+    if (!course.shows_part && (*ending == experiments::Ending::stopped || !*whole))
         return failed(exit_failure, "stopped before its end; nothing is kept");
     return on;
 }

@@ -60,6 +60,7 @@ struct ExperimentCourse {
     double seconds = 0;                  ///< about how long it will take
     affinityd::CpuSet cpus;              ///< where it runs
     std::vector<std::string> left_out{}; ///< sentences: what this machine cannot do
+    bool shows_part = false;             ///< one that is stopped is no error
 };
 
 /// A finished run, for readers of its figures.

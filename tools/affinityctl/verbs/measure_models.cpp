@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/report.hpp"
-#include "affinity-ttcp/models/run.hpp"
+#include "affinity-ttcp/models/round.hpp"
 #include "affinityctl/present/output.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
-#include "experiments/frame.hpp"
-#include "host/scheduler.hpp"
+#include "experiments/nearness.hpp"
 #include "measure/report_json.hpp"
 
 #include <CLI/CLI.hpp>
@@ -49,9 +48,6 @@ struct WorkView {
         });
     }
 };
-
-/// Above this part of all CPU time, what others did is worth a sentence.
-constexpr double quiet_part = 0.1;
 
 std::string words_of(Work work) {
     return work == Work::answer ? "answer requests" : std::string(to_string(work));
@@ -150,16 +146,50 @@ std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& vi
         labels.empty() ? "the first" : labels.front(), report.cycles_source, report.parts_note);
     if (std::ranges::none_of(views, [](const WorkView& view) { return view.has(Figure::cache_misses); }))
         text += " Cache misses: no hardware counters here.";
-    if (report.busy_before.value_or(0) > quiet_part)
-        text += fmt::format(" Other programs used {:.0f} % of the CPU time before it began: what seems a "
-                            "difference may be theirs, and small ones are hidden.",
-                            100 * *report.busy_before);
     return text;
 }
 
 std::string ending_of(const ModelsReport& report) {
     return fmt::format("not finished: {}: {}{}", measure::to_string(report.outcome), report.reason,
                        has_rounds(report) ? "" : ", before the first round was measured; nothing is kept");
+}
+
+/// The model that is shown to do more than the first, or as much at less cost; 0: none is.
+std::size_t best_of(const PointView& point) {
+    std::size_t best = 0;
+    double most = -1;
+    for (std::size_t i = 1; i < point.models.size(); ++i) {
+        const auto& model = point.models[i];
+        const auto& gain = model[Figure::bits_per_second].change;
+        const bool is_better = gain.verdict == measure::Verdict::more ||
+                               (gain.verdict == measure::Verdict::none_shown &&
+                                model[model.cost()].change.verdict == measure::Verdict::less);
+        if (!is_better || gain.change.estimate <= most) continue;
+        best = i;
+        most = gain.change.estimate;
+    }
+    return best;
+}
+
+/// One sentence for each kind of work, of its largest size.
+std::vector<std::string> findings_of(const std::vector<WorkView>& views,
+                                     const std::vector<std::string>& labels) {
+    std::vector<std::string> findings;
+    for (const auto& view : views) {
+        const auto& last = view.points.back();
+        const auto name = fmt::format("{}, {}", to_string(view.work), size_text(last.point()));
+        const auto best = best_of(last);
+        const auto& model = last.models[best];
+        if (model[Figure::bits_per_second].change.verdict == measure::Verdict::not_enough && best > 0)
+            continue;
+        findings.push_back(best == 0
+                               ? fmt::format("{}: no model was shown to be better than {}", name, labels[0])
+                               : fmt::format("{}: write affinity: {}; throughput {}, cost {}, against {}",
+                                             name, to_string(model.model),
+                                             model_change(model[Figure::bits_per_second].change, false),
+                                             model_change(model[model.cost()].change, false), labels[0]));
+    }
+    return findings;
 }
 
 /// A column of figures, in multiples of `unit`.
@@ -351,13 +381,14 @@ const Field models_json_fields[] = {
     {"seconds", "", "number", "that it took"},
     {"cycles_source", "", "text", "how cycles are counted"},
     {"parts_note", "", "text", "how far the parts can be trusted"},
-    {"busy_before", "", "number?", "part of all CPU time that other programs used before, 0 to 1"},
     {"cpus", "", "cpus", "of the system under test"},
     {"direction", "", "text*", "as of a point"},
     {"bytes", "", "count*", "as of a point"},
     {"response_bytes", "", "count?*", "as of a point"},
     {"models", "", "object[]", "as of a point", model_json_fields},
-    {"points", "", "object[]", "each size and kind of work", point_fields}};
+    {"points", "", "object[]", "each size and kind of work", point_fields},
+    {"findings", "", "text[]", "for each kind of work the line to write into a policy"},
+    {"remarks", "", "text[]", "on how far the figures can be trusted"}};
 
 json sample_json(const ModelSample& sample) {
     const auto& exchanges = sample.exchanges;
@@ -416,7 +447,8 @@ json model_json(const ModelSummary& model, const ModelResult& result) {
                  : json()});
 }
 
-json models_json(const ModelsReport& report, const std::vector<WorkView>& views) {
+json models_json(const ModelsReport& report, const std::vector<WorkView>& views,
+                 const std::vector<std::string>& findings, const std::vector<std::string>& remarks) {
     json points = json::array(), main(json::value_t::discarded);
     for (const auto& view : views)
         for (const auto& each : view.points) {
@@ -434,18 +466,17 @@ json models_json(const ModelsReport& report, const std::vector<WorkView>& views)
     return record(models_json_fields,
                   {1, "models", to_string(report.outcome), report.reason, report.setup, report.connections,
                    report.round_seconds, report.seconds, report.cycles_source, report.parts_note,
-                   or_null(report.busy_before), report.cpus.to_list(), of_main("direction"), of_main("bytes"),
-                   of_main("response_bytes"), main.is_object() ? main["models"] : json::array(),
-                   std::move(points)});
+                   report.cpus.to_list(), of_main("direction"), of_main("bytes"), of_main("response_bytes"),
+                   main.is_object() ? main["models"] : json::array(), std::move(points), findings, remarks});
 }
 
 Document models_document(const ModelsReport& report, const std::vector<WorkView>& views,
-                         const std::vector<std::string>& labels) {
+                         const std::vector<std::string>& labels, const std::vector<std::string>& remarks) {
     Document document;
     document.title = "The affinity models side by side";
     document.indent = -1;
     document.by_columns = true;
-    document.value = models_json(report, views);
+    document.value = models_json(report, views, findings_of(views, labels), remarks);
     if (!has_rounds(report)) {
         document.line(ending_of(report) + ".");
         return document;
@@ -455,14 +486,16 @@ Document models_document(const ModelsReport& report, const std::vector<WorkView>
     for (const auto& view : views)
         add_work(document, view, labels);
     document.paragraph(notes_of(report, views, labels));
+    add_conclusions(document, findings_of(views, labels), remarks, {});
     if (report.outcome != measure::Outcome::done) document.paragraph(ending_of(report));
     return document;
 }
 
-Document finish_models(const ExperimentOptions& options, const ModelsReport& report) {
+Document finish_models(const ExperimentOptions& options, const ModelsReport& report,
+                       const std::vector<std::string>& remarks) {
     const auto views = work_views(report);
     const auto labels = labels_of(report);
-    auto document = models_document(report, views, labels);
+    auto document = models_document(report, views, labels, remarks);
     if (report.outcome == measure::Outcome::done)
         return finish_experiment(options, std::move(document),
                                  {.kind = "models",
@@ -479,7 +512,6 @@ Document finish_models(const ExperimentOptions& options, const ModelsReport& rep
 struct MeasureModelsOptions {
     unsigned connections = 8;
     std::string models = "none,irq,process,full";
-    std::string cpus;
     std::string direction = "receive";
     std::optional<std::size_t> length; ///< none: that of a LoadPoint
     std::string sizes, exchanges;      ///< "": not asked for
@@ -534,53 +566,37 @@ Result<void> read_points(const MeasureModelsOptions& options, std::vector<LoadPo
     return {};
 }
 
-Result<void> read_cpus(const MeasureModelsOptions& options, CpuSet& cpus) {
-    const auto allowed = host::get_affinity(0);
-    if (!allowed) return fail("cannot read this program's CPUs", {}, allowed.error());
-    cpus = *allowed;
-    if (options.cpus.empty()) return {};
-    const auto asked = CpuSet::parse_list(options.cpus);
-    if (!asked) return std::unexpected(asked.error());
-    if (asked->empty() || !allowed->contains(*asked))
-        return fail("not all of these CPUs can be used; there are " + allowed->to_list(), options.cpus);
-    cpus = *asked;
-    return {};
-}
-
 Result<void> complete(MeasureModelsOptions& options) {
-    auto& setup = options.setup;
-    if (auto done = read_pairs(options.nics, options.pairs); !done) return done;
-    if (auto done = read_models(options.models, setup.models); !done) return done;
-    if (auto done = read_points(options, setup.points); !done) return done;
-    return read_cpus(options, setup.round.cpus);
+    auto done = read_pairs(options.nics, options.pairs);
+    if (done) done = read_models(options.models, options.setup.models);
+    return done ? read_points(options, options.setup.points) : done;
 }
 
 Outcome run(const Globals& globals, MeasureModelsOptions options) {
-    if (const auto checked = check_experiment(globals, options.common); !checked)
-        return std::unexpected(checked.error());
     if (const auto done = complete(options); !done) return failed(exit_usage, done.error().to_string());
-    const auto root = host::Root::open();
-    if (!root) return failed(root.error());
+    const auto bench = read_bench(globals, options.common);
+    if (!bench) return std::unexpected(bench.error());
+    if (bench->chosen.empty())
+        return failed(exit_failure, refusal_of(experiments::Refusal::one_cpu, bench->chosen));
     auto& setup = options.setup;
-    Result<ModelsReport> report = ModelsReport{};
-    const auto ending =
-        experiments::supervise({.doing = "measuring the models"}, [&](experiments::Run& progress) {
-            setup.round.stop = progress.stop_file();
-            setup.progress = [&progress](std::size_t done, std::size_t all) { progress.advance(done, all); };
-            const auto testbed = options.pairs.empty() ? make_veth_testbed(*root, options.connections)
-                                                       : make_nic_testbed(*root, options.pairs);
-            if (!testbed) {
-                report = std::unexpected(testbed.error());
-                return;
-            }
-            tell_stderr(fmt::format("{} of {:g} s: about {}; Ctrl-C ends it with what there is by then",
-                                    counted(rounds_of(setup), "round"), setup.round.seconds,
-                                    experiments::time_words(expected_seconds(setup))));
-            report = run_models(*root, *testbed, setup);
+    setup.round.cpus = bench->chosen;
+    auto measured = run_experiment_for<ModelsReport>(
+        *bench,
+        {.doing =
+             fmt::format("measuring {} of {:g} s", counted(rounds_of(setup), "round"), setup.round.seconds),
+         .seconds = expected_seconds(setup),
+         .cpus = bench->chosen,
+         .shows_part = true},
+        options.common, [&](experiments::Run& run) -> Result<ModelsReport> {
+            setup.round.stop = run.stop_file();
+            setup.progress = [&run](std::size_t done, std::size_t all) { run.advance(done, all); };
+            const auto testbed = options.pairs.empty() ? make_veth_testbed(bench->root, options.connections)
+                                                       : make_nic_testbed(bench->root, options.pairs);
+            if (!testbed) return std::unexpected(testbed.error());
+            return run_models(bench->root, *testbed, setup);
         });
-    if (!ending) return failed(ending.error());
-    if (!report) return failed(report.error());
-    return finish_models(options.common, *report);
+    if (!measured) return std::unexpected(measured.error());
+    return finish_models(options.common, measured->first, measured->second.remarks);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
@@ -607,14 +623,11 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
     verb.add_option("--models", options.models,
                     "which, in this order; the others are compared with the first; none,none: an A/A run")
         ->capture_default_str();
-    verb.add_option("--cpus", options.cpus,
-                    "CPU list of the system under test; default: all this program may use")
-        ->check(not_empty());
     verb.add_option("--sockbuf", options.setup.round.socket_buffer,
                     "socket buffer size; 0: the kernel's own sizing, at which veth pairs lose packets")
         ->capture_default_str()
         ->check(in_range(0, 1 << 30));
-    add_result_options(verb, options.common);
+    add_experiment_options(verb, options.common);
 }
 
 void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
