@@ -17,11 +17,12 @@ case $(stat -f -c %T /sys/fs/cgroup) in tmpfs|cgroup2fs) ;; *) mount -t cgroup2 
 for group in {groups}; do echo $$ >$group/cgroup.procs; done
 mount -t tmpfs none {layer}
 mkdir {layer}/upper {layer}/work {layer}/root
-mount -t overlay -o lowerdir=/,upperdir={layer}/upper,workdir={layer}/work none {layer}/root
+mount -t overlay -o lowerdir={lower},upperdir={layer}/upper,workdir={layer}/work none {layer}/root
 cp {target} {layer}/root/etc/systemd/system/contract.target
 cp -a {install}/. {layer}/root/
 exec systemd-nspawn --quiet --register=no --keep-unit --private-network --link-journal=no --console=pipe --directory={layer}/root --boot -- --unit=contract.target
 """
+LOWER = os.environ.get("AFFINITYD_CONTAINER", "/")
 POLICIES, SETTINGS = "/etc/affinityd/policies.d", "/etc/affinityd/affinityd.yaml"
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
@@ -36,12 +37,19 @@ class Container(House):
         for name in ("layer", "install"):
             (self.bin / name).mkdir()
         (self.bin / "target").write_text(TARGET, encoding="utf-8")
-        run("meson", "install", "-C", BUILD, "--destdir", self.bin / "install", "--no-rebuild", "--quiet", code=0)
-        script = BOOT.format(groups=" ".join(map(str, groups)), layer=self.bin / "layer", target=self.bin / "target", install=self.bin / "install")
+        self.lay(self.bin / "install")
+        script = BOOT.format(lower=LOWER, groups=" ".join(map(str, groups)), layer=self.bin / "layer", target=self.bin / "target", install=self.bin / "install")
         nspawn = self.spawn("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", script, stdout=open(self.bin / "log", "wb"), stderr=subprocess.STDOUT)
         self.first = wait_for(lambda: [child for child in children(nspawn.pid) if os.readlink(f"/proc/{child}/exe").endswith("/systemd")], self.said)[0]
         self.stack.callback(os.kill, self.first, signal.SIGKILL)  # it outlives nspawn
         wait_for(lambda: self.inside("systemctl", "is-active", "contract.target", code=None).out.strip() == "active", self.said)
+        self.begin()
+
+    def lay(self, folder):
+        """Puts files there that the container has from the start."""
+        run("meson", "install", "-C", BUILD, "--destdir", folder, "--no-rebuild", "--quiet", code=0)
+
+    def begin(self):
         self.inside("systemctl", "start", "affinityd")
 
     def said(self):

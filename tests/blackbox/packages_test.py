@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages of tools/package, which also asks lintian and rpmlint: installed, upgraded, removed and purged in a container of this
+machine's own files, or in AFFINITYD_CONTAINER. They are packed from the tested build, so that nothing is compiled twice, or come from
+AFFINITYD_PACKAGES."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+from house import BUILD, policy, report, run, wait_for
+from unit_test import POLICIES, SETTINGS, Container
+
+# More with AFFINITYD_UPGRADES: each takes seconds.
+UPGRADES = int(os.environ.get("AFFINITYD_UPGRADES", "4"))
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+# Logs and the package manager's and systemd's own records, which any package changes.
+RECORDS = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/apt/", "/run/systemd/", "/run/log/", "/run/udev/", "/var/lib/systemd/catalog/",
+           "/var/lib/systemd/linger", "/etc/ld.so.cache", "/run/dbus/", "/run/user/", "/var/lib/private", "/run/lock/", "/var/lib/PackageKit/",
+           "/var/tmp/systemd-private-")
+
+
+class Packed(Container):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if "AFFINITYD_PACKAGES" in os.environ:
+            cls.packages = pathlib.Path(os.environ["AFFINITYD_PACKAGES"])
+            return
+        cls.packages = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-packages-"))
+        cls.addClassCleanup(shutil.rmtree, cls.packages)
+        run(SOURCES / "tools/package", "--built", BUILD, cls.packages, code=0, timeout=300)
+
+    def lay(self, folder):
+        (folder / "opt").mkdir()
+        shutil.copytree(self.packages, folder / "opt/packages")
+
+    def begin(self):
+        self.inside("rm", "-f", "/usr/sbin/policy-rc.d")  # this machine's, which forbids that services start
+
+    def install(self, *packages):
+        """Without a terminal and without an answer to any question."""
+        files = [f"/opt/packages/{package.name}" for name in packages for package in self.packages.glob(f"{name}_*.deb")]
+        self.assertEqual(len(packages), len(files))
+        self.inside("apt-get", "install", "--yes", "--no-install-recommends", *files, text="")
+
+    def newer(self):
+        """The file of a package affinityd of a later version, inside."""
+        script = """cd $(mktemp -d) && dpkg-deb --raw-extract /opt/packages/affinityd_*.deb new && sed -i 's/^Version: .*/&+later/' new/DEBIAN/control &&
+            dpkg-deb --root-owner-group -Znone --build new /opt/later.deb"""
+        self.inside("sh", "-c", script)
+        return "/opt/later.deb"
+
+    def files(self):
+        """Each file and folder of the container, with its mode, size and, for links, target."""
+        told = self.inside("find", "/etc", "/usr", "/var", "/run", "-xdev", "(", "-type", "d", "-printf", "%p/ %m\\n", "-o", "-printf", "%p %m %s %l\\n", ")").out
+        return {line for line in told.splitlines() if not line.startswith(RECORDS)}
+
+
+class Debian(Packed):
+    def test_nothing_is_moved_until_there_is_a_policy(self):
+        sleeper = self.transient("sleeper")
+        began = time.monotonic()
+        self.install("affinityd", "affinity-tools")
+        self.assertEqual(("enabled", "active"), (self.shown("UnitFileState"), self.shown("ActiveState")))
+        self.assertEqual(("disabled", "inactive"), (self.shown("UnitFileState", "affinity-ttcp.socket"), self.shown("ActiveState", "affinity-ttcp.socket")))
+        self.assertEqual("active", self.shown("ActiveState", "affinity-measure.socket"))
+        self.assertEqual([], self.ask("status")["policies"])
+        self.at(sleeper, self.everywhere)
+        self.inside("cp", "/usr/share/affinityd/examples/nginx.yaml", POLICIES)
+        wait_for(lambda: [one["name"] for one in self.ask("status")["policies"]] == ["nginx"], "the example is in force")
+        report(f"installed by apt, with the first policy in force: {time.monotonic() - began:.1f} s")
+
+    def test_an_upgrade_has_no_gap_and_keeps_edited_settings(self):
+        self.install("affinityd")
+        later, first = self.newer(), next(f"/opt/packages/{package.name}" for package in self.packages.glob("affinityd_*.deb"))
+        self.put(SETTINGS, "version: 1\nreconcile: 7m\n")
+        self.put(f"{POLICIES}/held.yaml", policy(match={"unit": ["held-0.service", "held-1.service", "held-2.service"]}, cpus="0", bind="set", settle=0))
+        self.inside("affinityctl", "reload")
+        held = [self.transient(f"held-{number}") for number in range(3)]
+        for pid in held:
+            self.expect(pid, "0")
+        # Programs that run and programs that start.
+        self.inside("systemd-run", "--quiet", "--unit=load", "sh", "-c", "while :; do :; done")
+        self.inside("systemd-run", "--quiet", "--unit=births", "sh", "-c", "while :; do /bin/true; done")
+        gaps, looks, over = [], [0], threading.Event()
+
+        def witness():
+            while not over.wait(0.001):
+                looks[0] += 1
+                gaps.extend((time.monotonic(), pid) for pid in held if os.sched_getaffinity(pid) != {0})
+
+        watching = threading.Thread(target=witness)
+        watching.start()
+        try:
+            for number in range(UPGRADES):
+                before = self.shown("MainPID")
+                self.inside("dpkg", "--install", later if number % 2 == 0 else first, text="")
+                self.assertEqual("active", self.shown("ActiveState"))
+                self.assertNotIn(self.shown("MainPID"), ("0", before))
+        finally:
+            over.set()
+            watching.join()
+        report(f"{UPGRADES} upgrades: {len(gaps)} gaps in {looks[0]} looks at {len(held)} programs")
+        self.assertEqual([], gaps)
+        self.assertEqual("version: 1\nreconcile: 7m\n", self.inside("cat", SETTINGS).out)
+        self.assertEqual("", self.inside("find", "/etc/affinityd", "-name", "*.dpkg-*").out)
+        # The last daemon still knows what was there before the first one.
+        self.inside("systemctl", "stop", "affinityd")
+        for pid in held:
+            self.at(pid, self.everywhere)
+
+    def test_removal_restores_everything_and_purge_leaves_nothing(self):
+        before = self.files()
+        self.install("affinityd", "affinity-tools", "libaffinity0", "libaffinity-dev")
+        for name, keys in (("held", {}), ("kept", {"on_stop": "keep"})):
+            self.put(f"{POLICIES}/{name}.yaml", policy(match={"unit": f"{name}.service"}, cpus="0", bind="set", settle=0, **keys))
+        self.inside("affinityctl", "reload")
+        programs = [self.transient(name) for name in ("held", "kept")]
+        for pid in programs:
+            self.expect(pid, "0")
+        packages = ("affinityd", "affinity-tools", "libaffinity0", "libaffinity-dev")
+        self.inside("apt-get", "remove", "--yes", *packages, text="")
+        for pid in programs:
+            self.at(pid, self.everywhere)
+        self.assertIn("held.yaml", self.inside("ls", POLICIES).out)
+        self.inside("apt-get", "purge", "--yes", "affinityd", "affinity-tools", text="")  # the others leave nothing to purge
+        self.inside("systemctl", "stop", "held", "kept")
+        self.assertEqual([], sorted(before ^ self.files()))
+        self.assertEqual("", self.inside("systemctl", "list-unit-files", "--no-legend", "affinity*", code=None).out)
+
+    def test_the_rpms_have_the_same_files_and_their_programs_run(self):
+        def below(folder):
+            return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+        for kind, unpack in (("deb", "dpkg-deb --extract {} ."), ("rpm", "rpm2cpio {} | cpio --quiet -idm")):
+            (self.bin / kind).mkdir()
+            for package in self.packages.glob(f"*.{kind}"):
+                subprocess.run(["sh", "-ec", unpack.format(package)], cwd=self.bin / kind, check=True)
+        deb, rpm = ({name.removesuffix(".gz").removeprefix("usr/") for name in below(self.bin / kind) if "/share/doc/" not in name and "/licenses/" not in name}
+                    for kind in ("deb", "rpm"))
+        self.assertEqual([], sorted(deb ^ rpm - {"share/affinityd/examples/pool.c"}))
+        self.assertIn("affinityd", run(self.bin / "rpm/usr/sbin/affinityd", "--version", code=0).out)
+        self.assertEqual(0, run(self.bin / "rpm/usr/bin/affinityctl", "topology", "--json").code)
