@@ -132,6 +132,15 @@ struct Document {
         std::string (*x_text)(double) = nullptr; ///< for both ends of the axis
         std::optional<Point> expected{};         ///< a band behind the points: low, y (the median), high
     };
+    /// Chains of things, such as those that a packet passes, with words on the arrows between them.
+    struct Ways {
+        struct Stop {
+            std::string kind, name;
+            std::string arrow{}; ///< on the arrow that leads here
+        };
+        std::string title, note;
+        std::vector<std::vector<Stop>> ways;
+    };
     /// A picture of its own making.
     struct Drawing {
         double width = 0, height = 0;
@@ -139,7 +148,7 @@ struct Document {
     };
     enum class Where { both, text, picture };
     struct Block {
-        std::variant<Line, Problem, Verbatim, Table, Map, Chart, Drawing> is;
+        std::variant<Line, Problem, Verbatim, Table, Map, Chart, Ways, Drawing> is;
         Where where = Where::both;
         bool gap = false; ///< an empty line before
     };
@@ -150,6 +159,7 @@ struct Document {
     std::string title{"affinityctl"};      ///< of the picture
     std::string source{};                  ///< the host that the picture is of, and when; "": here and now
     std::string picture{};                 ///< its file; "": none is wanted; "-": standard output
+    bool is_page = false;                  ///< the picture is an HTML page
     Exit code = exit_ok;
     int indent = 2;          ///< of --json; -1: all on one line
     bool by_columns = false; ///< without a terminal, COLUMNS is the width of its lines
@@ -177,6 +187,11 @@ using Outcome = std::expected<Document, CallError>;
 
 [[nodiscard]] std::string to_text(const Document& document, const Page& page);
 [[nodiscard]] std::string to_svg(const Document& document);
+/// A page that needs nothing from anywhere: no script, and every text is escaped. A line that is bold as a
+/// whole begins a section.
+[[nodiscard]] std::string to_html(const Document& document);
+/// The heading of a table and the texts of its rows, in the columns that it shows; not escaped.
+[[nodiscard]] std::vector<std::vector<std::string>> cells_of(const Document::Table& table);
 /// JSON in valid UTF-8: bytes that are not are replaced, and characters that a terminal would act upon are
 /// escaped.
 [[nodiscard]] std::string dump(const nlohmann::json& value, int indent = -1);

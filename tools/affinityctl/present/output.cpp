@@ -134,7 +134,8 @@ int show(const Globals& globals, Outcome outcome) {
         print_text(to_text(*outcome, Page::of_output(globals.color, outcome->by_columns)), outcome->may_page);
     if (outcome->picture.empty()) return outcome->code;
     if (outcome->source.empty()) outcome->source = source_of(globals);
-    const int written = write_picture(outcome->picture, to_svg(*outcome));
+    const int written =
+        write_picture(outcome->picture, outcome->is_page ? to_html(*outcome) : to_svg(*outcome));
     return written != exit_ok ? written : outcome->code;
 }
 

@@ -58,7 +58,7 @@ class Sheet {
   public:
     explicit Sheet(const Document& document) : document_(document) {
         y_ = 10;
-        lines(document.title, 18, svg_ink, "font-weight=\"700\"");
+        if (!document.title.empty()) lines(document.title, 18, svg_ink, "font-weight=\"700\"");
         if (!document.source.empty()) lines(document.source, small, svg_faint);
         for (const auto& block : document.blocks) {
             if (block.where == Document::Where::text) continue;
@@ -260,6 +260,12 @@ class Sheet {
             text(left + wide, bottom + 18, small, svg_faint, chart.x_text(last), to_end);
         }
         y_ = bottom + 26;
+    }
+
+    void draw(const Document::Ways& ways) {
+        Document part;
+        part.add(ways);
+        as_they_are(to_text(part, {.unicode = true}));
     }
 
     void draw(const Document::Drawing& drawing) {

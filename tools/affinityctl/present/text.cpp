@@ -68,21 +68,14 @@ struct TextCells {
     Rows rows;
     bool has_prose = false; ///< the last column is wrapped
 
-    explicit TextCells(const Document::Table& table) : heading(table.headings), rows(table.rows.size()) {
-        for (std::size_t row = 0; row < rows.size() && !heading.empty(); ++row)
-            for (const auto& text : table.rows[row])
-                rows[row].push_back(affinityd::escaped(cell(text)));
-        for (const auto& field : table.fields)
-            if (table.columns.empty() && *field.heading != '\0') add(field, table.rows);
-        for (const auto column : table.columns)
-            add(*std::ranges::find(table.fields, column, &Field::heading), table.rows);
-    }
-    void add(const Field& field, const nlohmann::json& objects) {
-        heading.emplace_back(field.heading);
-        has_prose = std::string_view(field.type).starts_with("prose");
-        for (std::size_t row = 0; row < rows.size(); ++row)
-            rows[row].push_back(affinityd::escaped(field.show != nullptr ? field.show(objects[row])
-                                                                         : text_of(objects[row], field.key)));
+    explicit TextCells(const Document::Table& table) : rows(cells_of(table)) {
+        for (auto& row : rows)
+            for (auto& text : row)
+                text = affinityd::escaped(text);
+        heading = std::move(rows.front());
+        rows.erase(rows.begin());
+        const auto last = std::ranges::find(table.fields, heading.back(), &Field::heading);
+        has_prose = last != table.fields.end() && std::string_view(last->type).starts_with("prose");
     }
     void keep(const std::vector<std::size_t>& columns) {
         const auto chosen = [&](const Row& row) {
@@ -303,9 +296,40 @@ std::string render(const Document::Chart& chart, const Page& page) {
     return text;
 }
 
+std::string render(const Document::Ways& ways, const Page& page) {
+    auto text = wrapped(affinityd::escaped(ways.title + ": " + ways.note), "", page);
+    for (const auto& way : ways.ways) {
+        std::string line;
+        for (const auto& stop : way)
+            line += (line.empty() ? "" : " -> ") + stop.kind + " " + stop.name +
+                    (stop.arrow.empty() ? "" : " (" + stop.arrow + ")");
+        text += wrapped(affinityd::escaped(line), "  ", page);
+    }
+    return text;
+}
+
 std::string render(const Document::Drawing&, const Page&) { return {}; }
 
 } // namespace
+
+std::vector<Row> cells_of(const Document::Table& table) {
+    std::vector<Row> rows(table.rows.size() + 1);
+    rows[0] = table.headings;
+    for (std::size_t row = 0; row < table.rows.size() && !table.headings.empty(); ++row)
+        for (const auto& text : table.rows[row])
+            rows[row + 1].push_back(cell(text));
+    const auto add = [&](const Field& field) {
+        rows[0].emplace_back(field.heading);
+        for (std::size_t row = 0; row < table.rows.size(); ++row)
+            rows[row + 1].push_back(field.show != nullptr ? field.show(table.rows[row])
+                                                          : text_of(table.rows[row], field.key));
+    };
+    for (const auto& field : table.fields)
+        if (table.columns.empty() && *field.heading != '\0') add(field);
+    for (const auto column : table.columns)
+        add(*std::ranges::find(table.fields, column, &Field::heading));
+    return rows;
+}
 
 std::string text_of_cell(const Document::Grid& grid, std::size_t row, std::size_t column) {
     if (!grid.texts.empty()) return grid.texts[row][column];

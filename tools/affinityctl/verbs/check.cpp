@@ -306,6 +306,10 @@ Outcome run_check(const CheckOptions& options, const Globals& globals) {
 
 } // namespace
 
+Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
+    return run_check({.paths = paths}, globals);
+}
+
 void add_check(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] = add_verb(app,
                                           {.name = "check",

@@ -162,6 +162,8 @@ Outcome run_history(const HistoryOptions& options, const Globals& globals) {
 
 } // namespace
 
+Outcome documents::history(const Globals& globals) { return run_history({}, globals); }
+
 void add_history(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,

@@ -466,7 +466,9 @@ void add_placed(json& nic, const json& status) {
 
 struct NicsOptions {
     std::vector<std::string> names;
-    milliseconds interval{0};
+    milliseconds interval {
+        0 std::optional<json> status{}; ///< no value: the daemon is asked
+    };
 };
 
 Outcome run_nics(const NicsOptions& options, const Globals& globals) {
@@ -487,7 +489,9 @@ Outcome run_nics(const NicsOptions& options, const Globals& globals) {
             document.complaints.push_back("affinityctl: there is no interface " + asked);
             document.code = exit_failure;
         }
-    const auto status = status_if_any(globals); // without a daemon they are shown all the same
+    const auto status = options.status
+                            ? *options.status
+                            : status_if_any(globals); // without a daemon they are shown all the same
     for (auto& nic : document.value) {
         add_placed(nic, status);
         add_nic(nic, document);
@@ -515,6 +519,12 @@ Outcome run_irqs(const IrqsOptions& options, const Globals& globals) {
 }
 
 } // namespace
+
+Outcome documents::nics(const Globals& globals, json status) {
+    return run_nics({.names = {}, .status = std::move(status)}, globals);
+}
+
+std::string tasks_text(const json& row) { return shown_tasks(row); }
 
 void add_nics(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] = add_verb(app,

@@ -80,7 +80,9 @@ std::map<std::string, std::size_t> plan_queues(StillMachine& still, json& plan) 
         if (const auto action = planner::plan_queue(still.planning(), target, *present))
             plan["actions"].push_back(status::to_json(*action));
         plan["queues"].push_back(status::to_json(target.subject));
-        plan["queues"].back().update({{"policy", target.policy}, {"wanted", target.wanted.to_string()}});
+        plan["queues"].back().update({{"nic", target.nic.empty() ? "machine" : target.nic},
+                                      {"policy", target.policy},
+                                      {"wanted", target.wanted.to_string()}});
     }
     return unread;
 }
@@ -562,6 +564,10 @@ Outcome run_explain(const ExplainOptions& options, const Globals& globals) {
 }
 
 } // namespace
+
+Outcome documents::plan(const Globals& globals, const std::vector<std::string>& paths) {
+    return run_plan({.paths = paths}, globals);
+}
 
 Document explanation(const json& answer) {
     Document document;

@@ -93,16 +93,20 @@ affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vec
     return documents;
 }
 
+std::vector<std::string> usual_folders(const Globals& globals) {
+    std::vector<std::string> folders;
+    const auto status = status_if_any(globals);
+    for (const auto& folder : list(status, "policy_folders"))
+        folders.push_back(cell(folder));
+    return folders.empty() ? policy::standard_folders() : folders;
+}
+
 std::vector<policy::Document> read_policy_folders(const std::vector<std::string>& folders,
                                                   const Globals& globals) {
-    auto read = folders;
     for (const auto& folder : folders)
         if (std::error_code code; !std::filesystem::exists(folder, code))
             fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", affinityd::escaped(folder));
-    const auto status = folders.empty() ? status_if_any(globals) : nlohmann::json();
-    for (const auto& folder : list(status, "policy_folders"))
-        read.push_back(cell(folder));
-    return need(policy::read_folders(read.empty() ? policy::standard_folders() : read));
+    return need(policy::read_folders(folders.empty() ? usual_folders(globals) : folders));
 }
 
 policy::PolicySet read_policy_set(const std::vector<std::string>& paths, const Globals& globals) {

@@ -27,9 +27,11 @@ policy_documents(const std::vector<std::string>& paths, std::vector<affinityd::p
 
 // These throw a CallError where they fail, as verbs do (verb.hpp).
 
-/// The policy files of the folders; where none is named, of those that a running daemon reads, else of the
-/// standard ones. Warns on standard error of folders that are not there: their policies would be missed
-/// without a word.
+/// The folders of policies that a running daemon reads, else the standard ones. The last wins.
+[[nodiscard]] std::vector<std::string> usual_folders(const Globals& globals);
+
+/// The policy files of the folders; where none is named, of the usual ones. Warns on standard error of
+/// folders that are not there: their policies would be missed without a word.
 [[nodiscard]] std::vector<affinityd::policy::Document>
 read_policy_folders(const std::vector<std::string>& folders, const Globals& globals);
 

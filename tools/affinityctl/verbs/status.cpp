@@ -388,6 +388,8 @@ Outcome run_status(const StatusOptions& options, const Globals& globals) {
 
 } // namespace
 
+Outcome documents::status(const Globals& globals) { return run_status({}, globals); }
+
 void add_status(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,

@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,7 @@ struct TopologyOptions {
     std::string svg;
     std::vector<std::string> names;   ///< of policies, or paths of files; empty: all
     std::vector<std::string> folders; ///< of policies; empty: the usual ones
+    std::optional<Occupancy> known{}; ///< what is on the machine; no value: the daemon is asked
 };
 
 bool is_file(const std::string& asked) {
@@ -166,7 +168,10 @@ Outcome run_topology(const TopologyOptions& options, const Globals& globals) {
     else
         document.complaints.push_back("affinityctl: the network interfaces are left out: " +
                                       nics.error().to_string());
-    if (!options.names.empty() || !options.folders.empty())
+    if (options.known) {
+        view.occupancy = *options.known;
+        document.value = seats_json(view.occupancy, view.topology);
+    } else if (!options.names.empty() || !options.folders.empty())
         view.occupancy = occupancy_of_policies(options, globals, root, view, document);
     else if (const auto status = status_if_any(globals); status.is_object())
         view.occupancy = occupancy_of_status(status);
@@ -266,6 +271,14 @@ Outcome run_cpus(const CpusOptions& options, const Globals& globals) {
 }
 
 } // namespace
+
+Outcome documents::topology(Globals globals, Occupancy occupancy) {
+    globals.json = false;
+    TopologyOptions options;
+    options.svg = "-";
+    options.known = std::move(occupancy);
+    return run_topology(options, globals);
+}
 
 void add_topology(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =

@@ -24,6 +24,8 @@
 
 namespace affinityctl {
 
+struct Occupancy;
+
 /// A verb as --help and --json-schema show it.
 struct Verb {
     const char* name;
@@ -154,6 +156,21 @@ ask_daemon_object(const Globals& globals, const char* method, const std::vector<
 /// The daemon's Explain: of a task, of queues and interrupts, or of a policy or unit.
 [[nodiscard]] Document explanation(const nlohmann::json& answer);
 
+/// The answers of verbs without options, for verbs that show several. They throw as verbs do.
+namespace documents {
+[[nodiscard]] Outcome status(const Globals& globals);
+[[nodiscard]] Outcome history(const Globals& globals);
+/// `paths`: of policies; empty: the usual ones.
+[[nodiscard]] Outcome check(const Globals& globals, const std::vector<std::string>& paths);
+[[nodiscard]] Outcome plan(const Globals& globals, const std::vector<std::string>& paths);
+/// With the queues and tasks of a status or plan.
+[[nodiscard]] Outcome nics(const Globals& globals, nlohmann::json status);
+/// The picture of the machine with these tasks and interrupts on it; its value: the seats of each CPU.
+[[nodiscard]] Outcome topology(Globals globals, Occupancy occupancy);
+} // namespace documents
+/// "nginx 812, nginx 813 and 2 more": the tasks of an interrupt or queue of `nics`; "-" for none.
+[[nodiscard]] std::string tasks_text(const nlohmann::json& row);
+
 /// Each adds a verb, or several that belong together.
 void add_topology(CLI::App& app, Globals& globals, int& status);
 void add_cpus(CLI::App& app, Globals& globals, int& status);
@@ -167,6 +184,7 @@ void add_explain(CLI::App& app, Globals& globals, int& status);
 void add_orders(CLI::App& app, Globals& globals, int& status); ///< reload, apply, release, measure
 void add_policies(CLI::App& app, Globals& globals, int& status);
 void add_history(CLI::App& app, Globals& globals, int& status);
+void add_report(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
 void add_sharers(CLI::App& app, Globals& globals, int& status);
 
