@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
@@ -199,40 +198,6 @@ class Manual(unittest.TestCase):
         self.assertGreater(len(keys), 60)
         self.complain_about([f"--json-schema lacks the key '{key}'" for key in sorted(keys - {"unwanted"})  # a state of threads
                              if not re.search(rf"^\.B {key}(\[\]|\{{\}})?$", text, re.MULTILINE)])
-
-
-class Completion(unittest.TestCase):
-    def complete(self, *words):
-        bash = shutil.which("bash")
-        script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _affinityctl; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run([bash, "-c", script, "bash", os.environ["AFFINITYCTL_COMPLETION"], PROGRAMS["affinityctl"], *words],
-                              capture_output=True, text=True, timeout=60, check=True)
-        self.assertEqual("", done.stderr)
-        return done.stdout.split()
-
-    def test_every_verb(self):
-        self.assertEqual(subcommands_of(run_help("affinityctl")), self.complete(""))
-        self.assertEqual(["policies"], self.complete("pol"))
-        self.assertEqual(["topology"], self.complete("--root", "plan", "topo"))
-        self.assertEqual(["show"], self.complete("policies", "sh"))
-
-    def test_options_of_the_verb(self):
-        self.assertEqual(["--strict"], self.complete("check", "--s"))
-        self.assertEqual(["--runtime-dir"], self.complete("status", "--ru"))
-        self.assertEqual([], self.complete("--root", ""))
-
-    def test_names_of_policies(self):
-        with tempfile.TemporaryDirectory(prefix="affinityd-manual-") as folder:
-            for name in ("alpha", "alps", "beta"):
-                pathlib.Path(folder, name + ".yaml").write_text(f"version: 1\nmatch: {{comm: {name}}}\n", encoding="utf-8")
-            wrapper = pathlib.Path(folder, "wrapper")
-            wrapper.write_text(f'#!/bin/sh\n[ "$1" = policies ] && [ "$2" = --json ] && set -- "$@" --policies {folder}\n'
-                               f'exec {PROGRAMS["affinityctl"]} "$@" --runtime-dir {folder}\n', encoding="utf-8")
-            wrapper.chmod(0o755)
-            before = PROGRAMS["affinityctl"]
-            PROGRAMS["affinityctl"] = str(wrapper)
-            self.addCleanup(PROGRAMS.__setitem__, "affinityctl", before)
-            self.assertEqual(["alpha", "alps"], self.complete("policies", "show", "al"))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ namespace {
 using Add = void (*)(CLI::App&, Globals&, int&);
 
 /// In the order of --help: the present state, plans, the machine, changes, measurements.
-constexpr Add verbs[] = {add_status,   add_watch,    add_plan,   add_explain,  add_check,
-                         add_policies, add_topology, add_cpus,   add_nics,     add_irqs,
-                         add_orders,   add_history,  add_report, add_locality, add_sharers};
+constexpr Add verbs[] = {add_status,  add_watch,    add_plan,     add_explain, add_check, add_policies,
+                         add_edit,    add_topology, add_cpus,     add_nics,    add_irqs,  add_orders,
+                         add_history, add_report,   add_locality, add_sharers};
 
 /// Words of other programs for what a verb does.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> synonyms{
@@ -50,7 +50,8 @@ class HelpPage : public CLI::Formatter {
         const auto verbs = make_subcommands(app, mode);
         const auto footer = wrapped(app->get_footer(), "", page);
         if (app->get_parent() == nullptr)
-            return "Usage: affinityctl [--json] [--root RECORDING] [--runtime-dir DIR] VERB" + verbs + footer;
+            return "Usage: affinityctl [--json] [--root RECORDING] [--runtime-dir DIR] [-H HOST] VERB" +
+                   verbs + footer;
         std::string text;
         for (const bool is_brief : {false, true}) {
             text = wrapped(app->get_description(), "", page) + make_usage(app, name);
@@ -164,11 +165,16 @@ int run(const std::vector<std::string>& words) {
     cli.add_flag("--json", globals.json);
     cli.add_option("--root", globals.root);
     cli.add_option("--runtime-dir", globals.runtime_dir);
+    std::string host; // run_on_hosts() has taken them
+    cli.add_option("-H,--host", host);
     cli.fallthrough(); // these may also follow the verb
     cli.require_subcommand(1);
     cli.footer("VERB --help and affinityctl(1) tell more; VERB --json-schema describes its JSON.");
     for (const Add add : verbs)
         add(cli, globals, status);
+    if (!words.empty() && words[0] == "--complete")
+        return complete(cli, globals, {words.begin() + 1, words.end()});
+    if (const auto done = run_on_hosts(globals, words)) return *done;
     try {
         cli.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {

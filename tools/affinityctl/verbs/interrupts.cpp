@@ -466,9 +466,8 @@ void add_placed(json& nic, const json& status) {
 
 struct NicsOptions {
     std::vector<std::string> names;
-    milliseconds interval {
-        0 std::optional<json> status{}; ///< no value: the daemon is asked
-    };
+    milliseconds interval{0};
+    std::optional<json> status{}; ///< no value: the daemon is asked
 };
 
 Outcome run_nics(const NicsOptions& options, const Globals& globals) {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -172,6 +173,7 @@ namespace documents {
 [[nodiscard]] std::string tasks_text(const nlohmann::json& row);
 
 /// Each adds a verb, or several that belong together.
+void add_edit(CLI::App& app, Globals& globals, int& status); ///< cat, edit
 void add_topology(CLI::App& app, Globals& globals, int& status);
 void add_cpus(CLI::App& app, Globals& globals, int& status);
 void add_irqs(CLI::App& app, Globals& globals, int& status);
@@ -187,6 +189,14 @@ void add_history(CLI::App& app, Globals& globals, int& status);
 void add_report(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
 void add_sharers(CLI::App& app, Globals& globals, int& status);
+
+/// Runs a verb on the hosts that `-H HOST` names, by ssh(1). The exit code; no value: the command line names
+/// none.
+[[nodiscard]] std::optional<int> run_on_hosts(Globals globals, const std::vector<std::string>& words);
+
+/// Prints, for the completions of shells, all that may stand for the last of these words, each with a tab and
+/// a line about it; nothing: a file. `all` has every verb. The exit code.
+[[nodiscard]] int complete(const CLI::App& all, Globals globals, std::vector<std::string> words);
 
 /// Subcommands of `measure`: experiments.
 void add_measure_models(CLI::App& measure, Globals& globals, int& status);

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`affinityctl -H HOST`, over a real sshd on the loopback interface with keys of the test."""
+import os
+import pathlib
+import shutil
+import socket
+
+from house import PROGRAMS, House, policy, run, wait_for
+
+SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+
+
+class Hosts(House):
+    """`one` and `two` are this machine with the daemon of the test, `gone` answers nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.web = self.program("web")
+        self.tested = self.daemon(web=policy("web", cpus="0", bind="set", settle=0))
+        self.expect(self.web, "0")
+        there, here = self.bin / "there", self.bin / "here"
+        for folder, name, text in ((there, "affinityctl", f'exec {PROGRAMS["affinityctl"]} --runtime-dir {self.tested.folder / "run"} "$@"'),
+                                   (here, "ssh", f'exec /usr/bin/ssh -F {self.bin / "ssh_config"} "$@"')):
+            folder.mkdir()
+            (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+            (folder / name).chmod(0o755)
+        for key in ("host_key", "key"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.bin / key, code=0)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        (self.bin / "sshd_config").write_text(
+            f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.bin}/host_key\nAuthorizedKeysFile {self.bin}/key.pub\nPidFile none\nStrictModes no\n"
+            f"UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv PATH={there}:/usr/bin:/bin\n", encoding="utf-8")
+        (self.bin / "ssh_config").write_text(
+            "BatchMode yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nIdentitiesOnly yes\n"
+            f"IdentityFile {self.bin}/key\nHostName 127.0.0.1\nMatch originalhost gone\nPort 1\nMatch all\nPort {port}\n", encoding="utf-8")
+        if not pathlib.Path("/run/sshd").exists():
+            pathlib.Path("/run/sshd").mkdir(mode=0o755)
+            self.stack.callback(os.rmdir, "/run/sshd")
+        self.spawn(SSHD, "-D", "-e", "-f", self.bin / "sshd_config")
+
+        def answers():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_for(answers, "sshd listens")
+
+    def ctl(self, *words, code=0, **options):
+        return run(PROGRAMS["affinityctl"], *words, code=code, env=os.environ | {"PATH": f"{self.bin}/here:{os.environ['PATH']}"}, **options)
+
+    def test_each_verb_answers_as_there(self):
+        pid = self.tested.status()["pid"]
+        self.assertEqual(pid, self.ctl("-H", "root@one", "status", "--json").json["pid"])
+        self.assertEqual(pid, self.ctl("status", "--json", "--host=one").json["pid"])
+        self.assertIn("policy web: matches", self.ctl("-Hone", "explain", self.web.pid).out)
+        self.assertEqual([], self.ctl("-H", "one", "plan", "--json").json["actions"])
+        said = self.ctl("-H", "one", "check", "-", code=3, input="version: 1\nmatch: {comm: x}\ncpuz: 1\n")
+        self.assertIn("unknown key", said.out, "standard input goes there")
+        self.tested.write("bad", "version: 1\ncpuz: 1\n")
+        wait_for(lambda: self.tested.status()["problems"], "a problem")
+        self.ctl("-H", "one", "status", "-q", code=3)
+        page = self.bin / "page.html"
+        self.ctl("report", page, "-H", "one", code=3)
+        self.assertIn("</html>", page.read_text(encoding="utf-8"))
+        self.ctl("-H", "gone", "status", code=1)
+
+    def test_no_word_is_a_command(self):
+        trace = self.bin / "trace"
+        for word in (f"$(touch {trace})", f"'; touch {trace}; '", f"`touch {trace}`"):
+            self.ctl("-H", "one", "explain", word, code=1)
+        for host in (f"-oProxyCommand=touch {trace}", f"u@-oProxyCommand=touch${{IFS}}{trace}", f"$(touch {trace})", f"a;touch {trace}", ""):
+            self.assertIn("no name of a host", self.ctl(f"--host={host}", "status", code=2).err)
+        self.assertFalse(trace.exists())
+
+    def test_it_is_for_verbs_that_read(self):
+        for verb in ("reload", "apply", "release", "measure", "edit"):
+            self.ctl("-H", "one", verb, code=2)
+        self.ctl("-H", "one", "-H", "two", "plan", code=2)
+
+    def test_several_hosts_side_by_side(self):
+        answer = self.ctl("-H", "one", "-H", "gone", "-H", "two", "status", code=1)
+        rows = {line.split()[0]: line.split() for line in answer.out.splitlines() if line.split()}
+        status = self.tested.status()
+        for host in ("one", "two"):
+            self.assertEqual([host, "ok", status["version"], "1", "1", "1/1", "0/0", "0", "0"], rows[host])
+        self.assertIn("gone: no answer", answer.out)
+        found = self.ctl("-H", "one", "-H", "gone", "status", "--json", code=1).json
+        self.assertEqual((status["pid"], False), (found["one"]["pid"], found["gone"]["ok"]))
+        self.tested.write("bad", "version: 1\ncpuz: 1\n")
+        wait_for(lambda: self.tested.status()["problems"], "a problem")
+        self.assertIn(f"one: {self.tested.status()['problems'][0]['subject']}", self.ctl("-H", "one", "-H", "two", "status", code=3).out)

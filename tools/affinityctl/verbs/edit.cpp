@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl cat, affinityctl edit: the file of a policy; a copy of it in an editor, which takes the file's
+// place when it has passed the check.
+#include "affinityctl/verbs/policy_set.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "host/fd.hpp"
+#include "host/file.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace host = affinityd::host;
+using nlohmann::json;
+
+// clang-format off
+constexpr Field file_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"file", "", "text", "its file"},
+    {"text", "", "text", "its text; empty: it switches the policy off"},
+};
+constexpr Field edit_fields[] = {
+    {"file", "", "text", "the policy's file"},
+    {"outcome", "", "text", "saved, unchanged or kept"},
+    {"copy", "", "text?", "the file with the edit, null unless it was kept"},
+};
+// clang-format on
+
+/// The file of a policy that counts ("": there is none), and the one that overrides all others.
+struct Places {
+    std::string in_force, own;
+};
+
+Places places_of(const Globals& globals, std::string name) {
+    if (name.ends_with(".yaml")) name.resize(name.size() - 5);
+    if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos)
+        throw CallError{exit_usage, "this is no name of a policy: " + name};
+    const auto folders = usual_folders(globals);
+    Places places{"", folders.back() + "/" + name + ".yaml"};
+    for (const auto& folder : folders) {
+        const auto path = folder + "/" + name + ".yaml";
+        std::error_code code;
+        if (fs::exists(path, code)) places.in_force = path; // the last wins
+    }
+    return places;
+}
+
+struct CatOptions {
+    std::vector<std::string> names;
+};
+
+Outcome run_cat(const CatOptions& options, const Globals& globals) {
+    Document document;
+    document.value = json::array();
+    for (const auto& name : options.names) {
+        const auto places = places_of(globals, name);
+        const auto text = need(host::read_file(places.in_force));
+        if (!text)
+            return failed(exit_failure, "there is no policy " + name + ": affinityctl policies lists them");
+        document.value.push_back(record(file_fields, {name, places.in_force, *text}));
+        document.heading("# " + places.in_force).gap = document.value.size() > 1;
+        if (!text->empty()) document.verbatim(*text);
+    }
+    return document;
+}
+
+struct EditOptions {
+    std::string name;
+};
+
+/// A copy of the policy's text in a folder that only this user can read. It outlives this program unless it
+/// is removed.
+class Copy {
+  public:
+    Copy(const std::string& name, const std::string& text) {
+        const char* folder = std::getenv("TMPDIR");
+        auto made =
+            std::string(folder != nullptr && *folder == '/' ? folder : "/tmp") + "/affinityctl-edit-XXXXXX";
+        if (::mkdtemp(made.data()) == nullptr) throw CallError{exit_failure, "cannot make a folder: " + made};
+        path_ = made + "/" + name;
+        need(host::replace_file(path_, text, 0600));
+    }
+    [[nodiscard]] const std::string& path() const { return path_; }
+    [[nodiscard]] affinityd::Result<std::optional<std::string>> text() const {
+        return host::read_file(path_);
+    }
+    /// With all that the editor has left beside it.
+    void remove() const {
+        std::error_code code;
+        fs::remove_all(fs::path(path_).parent_path(), code);
+    }
+
+  private:
+    std::string path_;
+};
+
+/// The text that a new policy begins with: an example of its name, or the keys that each has.
+std::string first_text(const std::string& name) {
+    const auto example = host::read_file("/usr/share/affinityd/examples/" + name + ".yaml");
+    if (example && *example) return **example;
+    return "# affinityd.policy(5) has all keys. The policy takes effect when this file is saved.\nversion: "
+           "1\nmatch:\n  comm: " +
+           name + "\naffinity: process\n";
+}
+
+/// As systemctl(1) chooses it. False: it failed.
+bool run_editor(const std::string& path) {
+    std::string editor = "editor";
+    for (const char* name : {"SUDO_EDITOR", "VISUAL", "EDITOR"})
+        if (const char* value = std::getenv(name); value != nullptr && *value != '\0') {
+            editor = value;
+            break;
+        }
+    ::setenv("AFFINITYCTL_EDITED", path.c_str(), 1);                        // no quoting of the path
+    return std::system((editor + " \"$AFFINITYCTL_EDITED\"").c_str()) == 0; // NOLINT(cert-env33-c)
+}
+
+/// Shown while it is decided, apart from the answer.
+void tell_of(const Outcome& part) {
+    if (!part) {
+        fmt::print(stderr, "affinityctl: {}\n", part.error().message);
+        return;
+    }
+    for (const auto& complaint : part->complaints)
+        fmt::print(stderr, "{}\n", complaint);
+    fmt::print(stderr, "{}", to_text(*part, {.width = 100}));
+}
+
+/// A document of another verb, which may throw: the edit must not be lost.
+Outcome attempt(Outcome (*verb)(const Globals&, const std::vector<std::string>&), const Globals& globals,
+                const std::string& path) {
+    try {
+        return verb(globals, {path});
+    } catch (const CallError& error) {
+        return std::unexpected(error);
+    }
+}
+
+/// One of `letters`; the last of them at the end of input.
+char ask(const std::string& question, std::string_view letters) {
+    for (std::array<char, 64> line{};;) {
+        fmt::print(stderr, "{} ", question);
+        if (std::fgets(line.data(), line.size(), stdin) == nullptr) return letters.back();
+        if (letters.find(line[0]) != std::string_view::npos) return line[0];
+    }
+}
+
+/// The edit has become the policy's file and outlives the machine.
+std::expected<void, CallError> save(const std::string& path, const std::optional<std::string>& before,
+                                    const std::string& text) {
+    const auto now = host::read_file(path);
+    if (!now) return failed(now.error());
+    if (*now != before) return failed(exit_failure, path + " was changed by another program in the meantime");
+    auto written = host::check_replaceable(path);
+    if (written) written = host::replace_file(path, text);
+    if (!written) return failed(written.error());
+    const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (::fsync(file.get()) != 0) return failed(exit_failure, "cannot write " + path);
+    return {};
+}
+
+Outcome run_edit(const EditOptions& options, const Globals& globals) {
+    need(check_is_live(globals));
+    const auto places = places_of(globals, options.name);
+    need(host::check_replaceable(places.own));
+    const auto before = need(host::read_file(places.own)), in_force = need(host::read_file(places.in_force));
+    const auto file = fs::path(places.own).filename();
+    const auto first = before ? *before : in_force ? *in_force : first_text(file.stem().string());
+    const Copy copy(file.string(), first);
+    Document document;
+    const auto end = [&](const char* outcome, std::string sentence, Exit code) {
+        const bool is_kept = std::string_view(outcome) == "kept";
+        if (!is_kept) copy.remove();
+        document.value = record(edit_fields, {places.own, outcome, is_kept ? json(copy.path()) : json()});
+        document.line(std::move(sentence) + (is_kept ? "; the edit is kept in " + copy.path() : ""));
+        document.code = code;
+        return document;
+    };
+    while (true) {
+        if (!run_editor(copy.path())) return end("kept", "the editor failed", exit_failure);
+        const auto text = copy.text();
+        if (!text || !*text) return end("kept", "the edited file cannot be read", exit_failure);
+        if (**text == first) return end("unchanged", places.own + ": nothing was changed", exit_ok);
+        const auto checked = attempt(documents::check, globals, copy.path());
+        tell_of(checked);
+        const bool is_good = checked && checked->code == exit_ok;
+        if (is_good) tell_of(attempt(documents::plan, globals, copy.path()));
+        const auto answer =
+            is_good
+                ? ask(fmt::format("Save it as {}? [s]ave, [e]dit again, [k]eep it apart:", places.own), "sek")
+                : ask("It has errors. [e]dit again, [k]eep it apart:", "ek");
+        if (answer == 'e') continue;
+        if (answer == 'k')
+            return end("kept", places.own + " is as it was", is_good ? exit_failure : exit_findings);
+        if (const auto saved = save(places.own, before, **text); !saved)
+            return end("kept", saved.error().message, exit_failure);
+        return end("saved", places.own + " is saved; a running daemon reads it now", exit_ok);
+    }
+}
+
+} // namespace
+
+void add_edit(CLI::App& app, Globals& globals, int& status) {
+    const auto [cat, shown] = add_verb(app,
+                                       {.name = "cat",
+                                        .summary = "the file of a policy, as it stands",
+                                        .example = "affinityctl cat nginx",
+                                        .answer = file_fields,
+                                        .is_list = true},
+                                       globals, status, run_cat);
+    cat->add_option("NAME", shown->names, "policies")->required();
+    const auto [edit, edited] = add_verb(app,
+                                         {.name = "edit",
+                                          .summary = "edit a policy; it is checked before it counts",
+                                          .example = "affinityctl edit nginx",
+                                          .answer = edit_fields},
+                                         globals, status, run_edit);
+    edit->add_option("NAME", edited->name, "the policy")->required();
+}
+
+} // namespace affinityctl
