@@ -19,58 +19,37 @@ using affinityd::counted;
 using affinityd::CpuSet;
 using nlohmann::json;
 
-namespace {
-
-Tenant* tenant(Occupancy& occupancy, const std::string& name) {
-    const auto found = std::ranges::find(occupancy.tenants, name, &Tenant::policy);
-    return found == occupancy.tenants.end() ? nullptr : &*found;
-}
-
-/// Threads of one policy with the same name and mask make one pin.
-void add_threads(Occupancy& occupancy, const json& status, const char* mask_of) {
+Occupancy occupancy_of_status(const json& status, Masks masks) {
+    const char* mask_of = masks == Masks::present ? "present" : "wanted";
+    Occupancy occupancy;
+    occupancy.source = "as the daemon has it";
+    for (const auto& each : list(status, "policies"))
+        if (member(each, "released") != true)
+            occupancy.tenants.push_back(
+                {.policy = text(each, "name"),
+                 .model = text(each, "affinity"),
+                 .cpus = cpus(each, "cpus"),
+                 .exclusive = false,
+                 .pins = {},
+                 .summary = counted(count(each, "processes"), "process", "processes") + ", " +
+                            counted(count(each, "threads"), "thread")});
+    const auto pin = [&](const std::string& policy, Pin what) {
+        const auto owner = std::ranges::find(occupancy.tenants, policy, &Tenant::policy);
+        if (owner != occupancy.tenants.end() && !what.cpus.empty()) owner->pins.push_back(std::move(what));
+    };
+    // Threads of one policy with the same name and mask make one pin.
     std::map<std::tuple<std::string, std::string, CpuSet>, unsigned> groups;
     for (const auto& process : list(status, "processes"))
         for (const auto& thread : list(process, "threads"))
             ++groups[{text(process, "policy"), text(thread, "comm"), cpus(thread, mask_of)}];
     for (const auto& [key, number] : groups) {
-        const auto& [name, comm, mask] = key;
-        if (auto* owner = tenant(occupancy, name); owner != nullptr && !mask.empty())
-            owner->pins.push_back(
-                {number == 1 ? comm : fmt::format("{}, {} threads", comm, number), mask, false, number});
+        const auto& [policy, comm, mask] = key;
+        pin(policy, {number == 1 ? comm : fmt::format("{}, {} threads", comm, number), mask, false, number});
     }
-}
-
-void add_interrupts(Occupancy& occupancy, const json& status, const char* mask_of) {
-    for (const auto& queue : list(status, "queues")) {
-        const auto mask = cpus(queue, mask_of);
-        auto* owner = tenant(occupancy, text(queue, "policy"));
-        if (owner == nullptr || mask.empty() || text(queue, "kind") != "irq") continue;
-        owner->pins.push_back(
-            {fmt::format("{} (IRQ {})", text(queue, "label"), count(queue, "irq")), mask, true});
-    }
-}
-
-} // namespace
-
-Occupancy occupancy_of_status(const json& status, Masks masks) {
-    const char* mask_of = masks == Masks::present ? "present" : "wanted";
-    Occupancy occupancy;
-    occupancy.source = "as the daemon has it";
-    for (const auto& each : list(status, "policies")) {
-        Tenant tenant{.policy = text(each, "name"),
-                      .model = text(each, "affinity"),
-                      .cpus = cpus(each, "cpus"),
-                      .exclusive = false,
-                      .pins = {},
-                      .summary = {}};
-        const auto released = each.find("released");
-        if (released != each.end() && *released == true) continue;
-        tenant.summary = counted(count(each, "processes"), "process", "processes") + ", " +
-                         counted(count(each, "threads"), "thread", "threads");
-        occupancy.tenants.push_back(std::move(tenant));
-    }
-    add_threads(occupancy, status, mask_of);
-    add_interrupts(occupancy, status, mask_of);
+    for (const auto& queue : list(status, "queues"))
+        if (text(queue, "kind") == "irq")
+            pin(text(queue, "policy"), {fmt::format("{} (IRQ {})", text(queue, "label"), count(queue, "irq")),
+                                        cpus(queue, mask_of), true});
     for (const auto& problem : list(status, "problems")) {
         if (text(problem, "policy").empty()) continue; // the daemon's own, which `status` tells
         occupancy.remarks.push_back(fmt::format("{}: {}: {}", text(problem, "policy"),

@@ -57,12 +57,12 @@ Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place,
         known += (known.empty() ? "" : ", ") + nic.name;
     }
     if (!known.empty() && all_alike) return cpus;
-    if (known.empty())
-        return std::unexpected(
-            CpuExprFault{place.offset, place.length, "no interface here has a device", ""});
-    return std::unexpected(CpuExprFault{place.offset, place.length,
-                                        "which interface? Not the same CPUs are near to all",
-                                        "name it with --nic or write nic:NAME; there are " + known});
+    CpuExprFault fault{place.offset, place.length, "no interface here has a device", ""};
+    if (!known.empty()) {
+        fault.message = "which interface? Not the same CPUs are near to all";
+        fault.hint = "name it with --nic or write nic:NAME; there are " + known;
+    }
+    return std::unexpected(std::move(fault));
 }
 
 } // namespace

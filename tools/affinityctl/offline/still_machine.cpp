@@ -103,7 +103,16 @@ Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& polici
             std::ranges::find(still->processes_, i, &SeenProcess::policy) == still->processes_.end())
             idle.insert(policy.name);
     }
-    still->placements_ = planner::compile(policies, still->machine_, still->usage(), nullptr, idle);
+    planner::NicUsage usage;
+    for (const auto& process : still->processes_) {
+        if (!process.policy || still->nics_[*process.policy].empty()) continue;
+        const auto& policy = policies.policies[*process.policy];
+        const auto& named = still->nics_[*process.policy];
+        usage[policy.name][named.size() == 1 ? named : planner::NicNames{}] +=
+            planner::distributes_threads(policy.placement) ? static_cast<unsigned>(process.threads.size())
+                                                           : 1;
+    }
+    still->placements_ = planner::compile(policies, still->machine_, usage, nullptr, idle);
     return still;
 }
 
@@ -121,20 +130,6 @@ Result<void> StillMachine::read_processes() {
         processes_.push_back({std::move(*scan), policy, std::move(threads)});
     }
     return {};
-}
-
-planner::NicUsage StillMachine::usage() const {
-    planner::NicUsage usage;
-    for (const auto& process : processes_) {
-        if (!process.policy) continue;
-        const auto& policy = policies_.policies[*process.policy];
-        const auto tasks = planner::distributes_threads(policy.placement) ? process.threads.size() : 1;
-        const auto& named = nics_[*process.policy];
-        if (!named.empty())
-            usage[policy.name][named.size() == 1 ? named : planner::NicNames{}] +=
-                static_cast<unsigned>(tasks);
-    }
-    return usage;
 }
 
 planner::Planning StillMachine::planning() {

@@ -78,7 +78,6 @@ class StillMachine {
   private:
     StillMachine(const affinityd::policy::PolicySet& policies, affinityd::host::Root root);
     [[nodiscard]] affinityd::Result<void> read_processes();
-    [[nodiscard]] affinityd::planner::NicUsage usage() const;
 
     const affinityd::policy::PolicySet& policies_;
     affinityd::host::Root root_;

@@ -56,24 +56,16 @@ constexpr Field topology_fields[] = {
 };
 // clang-format on
 
-json groups(const std::vector<CpuSet>& sets) {
-    json list = json::array();
-    for (const auto& set : sets)
-        list.push_back(set.to_list());
-    return list;
-}
-
-template <class T>
-json number(const std::optional<T>& value) {
-    return value ? json(*value) : json();
-}
-
 template <class Values, class Form>
 json list_of(const Values& values, Form form) {
     json list = json::array();
     for (const auto& value : values)
         list.push_back(form(value));
     return list;
+}
+
+json groups(const std::vector<CpuSet>& sets) {
+    return list_of(sets, [](const CpuSet& set) { return json(set.to_list()); });
 }
 
 json distances_json(const Topology& topology) {
@@ -91,8 +83,8 @@ const Fields topology_answer = topology_fields;
 
 json topology_json(const Topology& topology) {
     auto cpus = list_of(topology.cpus, [](const auto& cpu) {
-        return record(cpu_fields, {cpu.id, number(cpu.core), number(cpu.die), number(cpu.node),
-                                   number(cpu.package), cpu.smt.to_list()});
+        return record(cpu_fields, {cpu.id, or_null(cpu.core), or_null(cpu.die), or_null(cpu.node),
+                                   or_null(cpu.package), cpu.smt.to_list()});
     });
     auto nodes = list_of(topology.nodes, [](const auto& node) {
         return record(node_fields, {node.id, node.cpus.to_list(),

@@ -133,10 +133,12 @@ class Sheet {
             left = std::max(left, margin + 8 + width_of(name, small));
         const double side =
             std::clamp((page_width - margin - left) / static_cast<double>(grid->columns.size()), 2.5, 50.0);
-        const auto step = static_cast<std::size_t>(std::ceil(11 / side)); // of the rows that are named
         const double size = std::clamp(side * 0.4, 8.0, letters);
+        const auto step = static_cast<std::size_t>(std::ceil(11 / side)); // of the rows that are named
+        const double widest = width_of(std::ranges::max(grid->columns, {}, &std::string::size), size) + 5;
+        const auto column_step = static_cast<std::size_t>(std::ceil(widest / side));
         const double top = y_ + 24;
-        for (std::size_t column = 0; column < grid->columns.size(); column += step)
+        for (std::size_t column = 0; column < grid->columns.size(); column += column_step)
             text(left + side * (static_cast<double>(column) + 0.5), top - 6, size, svg_faint,
                  grid->columns[column], centred);
         for (std::size_t row = 0; row < grid->rows.size(); ++row) {
