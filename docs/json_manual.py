@@ -11,7 +11,7 @@ HEAD = r"""
 .\" Written by the build from the schemas of the verbs.
 .TH AFFINITYCTL\-JSON 5 2026-11-28 affinityd "File formats"
 .SH NAME
-affinityctl\-json \- JSON that affinityctl prints
+affinityctl\-json \- answers of affinityctl(1) in JSON
 .SH DESCRIPTION
 Each verb of \fBaffinityctl\fP(1) prints one JSON document with \fB\-\-json\fP, and its JSON Schema with \fB\-\-json\-schema\fP.
 The methods of the bus answer the same documents.
