@@ -179,6 +179,7 @@ void add_cpus(CLI::App& app, Globals& globals, int& status);
 void add_irqs(CLI::App& app, Globals& globals, int& status);
 void add_nics(CLI::App& app, Globals& globals, int& status);
 void add_check(CLI::App& app, Globals& globals, int& status);
+void add_doctor(CLI::App& app, Globals& globals, int& status);
 void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_status(CLI::App& app, Globals& globals, int& status);
 void add_watch(CLI::App& app, Globals& globals, int& status);

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/doctor.hpp"
+
+#include "base/text.hpp"
+#include "machine/vectors.hpp"
+#include "netdev/nic.hpp"
+#include "planner/matcher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include <fmt/args.h>
+#include <fmt/format.h>
+
+namespace affinityd::planner {
+
+namespace {
+
+using policy::Model;
+using policy::Severity;
+
+// In the order of the table.
+enum class Ailment : std::uint8_t {
+    irqbalance,
+    sched_ext,
+    tuned,
+    isolated_cpus,
+    irq_on_isolated,
+    nic_far,
+    few_queues,
+    rps_left,
+    xps_unset,
+    reuseport_off,
+    unknown_label,
+    managed_irq,
+    two_nodes,
+    far_memory,
+    powersave,
+    deep_idle,
+    steal
+};
+
+struct AilmentText {
+    const char* id;
+    Severity severity;
+    const char *sentence, *mend; ///< {0}, {1} ...: what was seen
+};
+
+// clang-format off
+constexpr std::array ailments{
+    AilmentText{"irqbalance", Severity::warning,
+     "irqbalance (pid {0}) may move {1} of the {2} interrupts that are under policy",
+     "systemctl disable --now irqbalance"},
+    AilmentText{"sched-ext", Severity::warning,
+     "the sched_ext scheduler {0} chooses the CPUs of all tasks by its own rules",
+     "systemctl stop scx_loader scx"},
+    AilmentText{"tuned", Severity::warning,
+     "TuneD (pid {0}) runs profile {1}, which sets masks of tasks and interrupts{2}",
+     "tuned-adm profile throughput-performance"},
+    AilmentText{"isolated-cpus", Severity::warning,
+     "policy {0} has isolated CPUs ({1}) among others ({2}): the kernel balances no load over these",
+     "policy {0}: cpus: {2}"},
+    AilmentText{"irq-on-isolated", Severity::warning,
+     "{0} on CPUs that are set apart ({1}): IRQ {2} ({3}) came {4} times to CPU {5}",
+     "a policy: {{version: 1, affinity: irq, irqs: [{6}], cpus: \"housekeeping - ({1})\"}}"},
+    AilmentText{"nic-far", Severity::warning,
+     "policy {0} runs on CPUs {1}, and none of them is on node {2}, where its NIC {3} is",
+     "policy {0}: cpus: node:{2}"},
+    AilmentText{"few-queues", Severity::warning,
+     "{1} has {2} for the {3} workers of policy {0}",
+     "ethtool -L {1} {4} {5}"},
+    AilmentText{"rps-left", Severity::warning,
+     "{0} has {1} receive queues for {2} CPUs, and {3} of them still pass packets on to other CPUs (RPS)",
+     "a policy: {{version: 1, affinity: irq, nics: [{0}]}}"},
+    AilmentText{"xps-unset", Severity::note,
+     "{0} sends through {1} queues, and none has a map of CPUs (XPS)",
+     "a policy: {{version: 1, affinity: irq, nics: [{0}]}}"},
+    AilmentText{"reuseport-off", Severity::warning,
+     "{1} workers of policy {0} take the connections of port {2} from one socket, so none can be steered",
+     "a socket for each worker: \"listen {2} reuseport;\" in nginx, SO_REUSEPORT in other servers"},
+    AilmentText{"unknown-label", Severity::warning,
+     "{1} of {0} with labels of no known form, such as {2}, are dealt out without regard to queues",
+     "/etc/affinityd/labels.d/local.yaml: {{version: 1, labels: [{{label: \"{3}\", kind: {4}}}]}}"},
+    AilmentText{"managed-irq", Severity::note,
+     "the kernel lets no program move {1} that policy {0} wants placed, such as IRQ {2} ({3})",
+     "policy {0}: leave {3} out of irqs and nics"},
+    AilmentText{"two-nodes", Severity::warning,
+     "{1} of policy {0} should be on one node: of the threads of pid {2}",
+     "affinityctl apply"},
+    AilmentText{"far-memory", Severity::warning,
+     "{1} of policy {0}: pid {2} ({3}) runs on node {4}, and {5} of its {6} MiB are on other nodes",
+     "policy {0}: memory: follow"},
+    AilmentText{"powersave", Severity::note,
+     "{0} of {1} CPUs keep to a low frequency (governor {2}), so measurements show that and not affinity",
+     "cpupower frequency-set -g performance"},
+    AilmentText{"deep-idle", Severity::note,
+     "idle CPUs went {1} times into state {0}, which takes {2} us to leave: measurements show that too",
+     "cpupower idle-set -D {3}"},
+    AilmentText{"steal", Severity::warning,
+     "other guests of the host took {0} % of the CPU time of this one since it started",
+     "on the host: virsh vcpupin GUEST VCPU CPU"},
+};
+// clang-format on
+static_assert(ailments.size() == static_cast<std::size_t>(Ailment::steal) + 1);
+
+// From these on, a figure is a finding. Below them healthy machines are found, too.
+constexpr double most_stolen = 0.01;             ///< of the CPU time
+constexpr std::uint64_t most_idle_latency = 500; ///< microseconds: deeper than states of servers are
+constexpr std::uint64_t least_far_kib = 64U << 10;
+constexpr double least_far_share = 0.25;
+
+std::vector<const netdev::Queue*> queues_of(const netdev::Nic& nic, netdev::Direction direction, auto of) {
+    std::vector<const netdev::Queue*> queues;
+    for (const auto& queue : nic.queues)
+        if (queue.direction == direction && of(queue)) queues.push_back(&queue);
+    return queues;
+}
+
+std::size_t rx_count(const netdev::Nic& nic) {
+    return queues_of(nic, netdev::Direction::rx, [](const auto&) { return true; }).size();
+}
+
+/// A label without the number at its end.
+std::string_view stem_of(std::string_view label) {
+    while (!label.empty() && is_digit(label.back()))
+        label.remove_suffix(1);
+    return label;
+}
+
+/// Interrupts of a device's queues, each with CPUs of its own: most likely the kernel manages them (nvme,
+/// virtio-blk), and older kernels do not show that. Those of NICs are no such ones.
+std::set<unsigned> spread_by_kernel(const machine::Machine& machine) {
+    std::set<unsigned> of_nics, spread;
+    for (const auto& [name, vectors] : machine.vectors)
+        for (const auto& vector : vectors)
+            of_nics.insert(vector.irq);
+    struct Family {
+        std::vector<unsigned> irqs;
+        CpuSet cpus;
+        bool is_apart = true;
+    };
+    std::map<std::string_view, Family> families;
+    for (const auto& line : machine.irqs.irqs) {
+        if (line.actions.empty() || !line.requested || of_nics.contains(line.number)) continue;
+        auto& family = families[stem_of(line.actions.front())];
+        family.is_apart = family.is_apart && !family.cpus.intersects(*line.requested);
+        family.cpus |= *line.requested;
+        family.irqs.push_back(line.number);
+    }
+    for (const auto& [stem, family] : families)
+        if (family.is_apart && family.irqs.size() > 1) spread.insert(family.irqs.begin(), family.irqs.end());
+    return spread;
+}
+
+/// A label of an interface as a form of labels, and the kind that a number in it stands for.
+std::pair<std::string, std::string> form_of(std::string label, const netdev::Nic& nic) {
+    for (const auto& [word, sign] :
+         {std::pair(nic.name, "{IF}"), std::pair(nic.pci, "{PCI}"), std::pair(nic.virtio, "{VIRTIO}")})
+        if (const auto at = label.find(word); !word.empty() && at != std::string::npos)
+            label.replace(at, word.size(), sign);
+    auto end = label.size();
+    while (end > 0 && !is_digit(label[end - 1]))
+        --end;
+    auto begin = end;
+    while (begin > 0 && is_digit(label[begin - 1]))
+        --begin;
+    if (begin == end) return {label, "data"};
+    return {label.replace(begin, end - begin, "{N}"), "rxtx"};
+}
+
+class Examination {
+  public:
+    explicit Examination(const Examined& seen) : seen_(seen), topology_(seen.machine.topology) {
+        for (const auto& target : seen.placements.queues)
+            if (const auto* irq = std::get_if<machine::IrqMask>(&target.subject))
+                placed_irqs_.insert(irq->irq);
+    }
+
+    std::vector<Finding> run() {
+        other_programs();
+        interrupts_set_apart();
+        for (const auto& nic : seen_.machine.nics)
+            if (nic.up && !nic.device.empty()) interface(nic);
+        for (std::size_t i = 0; i < seen_.policies.policies.size(); ++i)
+            if (const auto* resolved = seen_.placements.find(seen_.policies.policies[i].name);
+                resolved != nullptr && resolved->active)
+                policy(i, *resolved);
+        measuring();
+        std::ranges::stable_sort(findings_, std::ranges::greater{}, &Finding::severity);
+        return std::move(findings_);
+    }
+
+  private:
+    void add(Ailment ailment, std::initializer_list<std::string> seen) {
+        fmt::dynamic_format_arg_store<fmt::format_context> values;
+        for (const auto& value : seen)
+            values.push_back(value);
+        const auto& text = ailments.at(static_cast<std::size_t>(ailment));
+        findings_.push_back(
+            {text.id, text.severity, fmt::vformat(text.sentence, values), fmt::vformat(text.mend, values)});
+    }
+
+    void other_programs() {
+        const auto loose = std::ranges::count_if(
+            placed_irqs_, [&](unsigned irq) { return !seen_.spared_irqs.contains(irq); });
+        if (seen_.irqbalance != 0 && loose > 0)
+            add(Ailment::irqbalance, {std::to_string(seen_.irqbalance), std::to_string(loose),
+                                      std::to_string(placed_irqs_.size())});
+        if (!seen_.scheduler.empty()) add(Ailment::sched_ext, {seen_.scheduler});
+        constexpr std::array setting{"cpu-partitioning", "realtime"}; // and those derived from them
+        const bool sets_masks =
+            !seen_.tuned_cores.empty() || std::ranges::any_of(setting, [&](const char* name) {
+                return seen_.tuned_profile.starts_with(name);
+            });
+        if (seen_.tuned != 0 && sets_masks)
+            add(Ailment::tuned,
+                {std::to_string(seen_.tuned), seen_.tuned_profile,
+                 seen_.tuned_cores.empty() ? "" : " (isolated cores " + seen_.tuned_cores + ")"});
+    }
+
+    /// Interrupts that no policy has put there, and that could be elsewhere.
+    void interrupts_set_apart() {
+        const CpuSet apart = topology_.isolated | topology_.nohz_full | seen_.placements.claimed;
+        const auto& table = seen_.machine.irqs;
+        const auto spread = spread_by_kernel(seen_.machine);
+        struct Stray {
+            const irq::Irq* line;
+            unsigned cpu;
+            std::uint64_t count;
+        };
+        std::vector<Stray> strays;
+        for (const auto& line : table.irqs) {
+            if (line.actions.empty() || line.fixed || !line.writable || placed_irqs_.contains(line.number) ||
+                spread.contains(line.number))
+                continue;
+            const auto& now = line.effective && !line.effective->empty() ? line.effective : line.requested;
+            if (!now) continue;
+            for (std::size_t i = 0; i < std::min(table.cpus.size(), line.counts.size()); ++i)
+                if (const auto cpu = table.cpus[i];
+                    line.counts[i] > 0 && now->contains(cpu) && apart.contains(cpu)) {
+                    strays.push_back({&line, cpu, line.counts[i]});
+                    break;
+                }
+        }
+        // Without other CPUs there is nowhere to go.
+        if (strays.empty() || (topology_.housekeeping - apart).empty()) return;
+        const auto& worst = *std::ranges::max_element(strays, {}, &Stray::count);
+        std::string labels;
+        for (const auto& stray : strays)
+            labels += fmt::format("{}\"{}\"", labels.empty() ? "" : ", ", stray.line->actions.front());
+        add(Ailment::irq_on_isolated,
+            {counted(strays.size(), "interrupt is", "interrupts are"), apart.to_list(),
+             std::to_string(worst.line->number), worst.line->actions.front(), grouped(worst.count),
+             std::to_string(worst.cpu), labels});
+    }
+
+    /// A policy sets this map.
+    [[nodiscard]] bool is_set(const netdev::Nic& nic, const netdev::Queue& queue) const {
+        return std::ranges::any_of(seen_.placements.queues, [&](const QueueTarget& target) {
+            const auto* map = std::get_if<machine::SteeringMask>(&target.subject);
+            return map != nullptr && map->nic == nic.name && map->direction == queue.direction &&
+                   map->queue == queue.index;
+        });
+    }
+
+    void interface(const netdev::Nic& nic) {
+        const auto receive = rx_count(nic);
+        const auto left = queues_of(nic, netdev::Direction::rx, [&](const auto& queue) {
+            return queue.steering && !queue.steering->empty() && !is_set(nic, queue);
+        });
+        if (const auto cpus = topology_.online.count(); cpus > 1 && receive >= cpus && !left.empty())
+            add(Ailment::rps_left,
+                {nic.name, std::to_string(receive), std::to_string(cpus), std::to_string(left.size())});
+        const auto all = queues_of(nic, netdev::Direction::tx,
+                                   [](const auto& queue) { return queue.steering.has_value(); });
+        if (all.size() > 1 && std::ranges::all_of(all, [&](const auto* queue) {
+                return queue->steering->empty() && !is_set(nic, *queue);
+            }))
+            add(Ailment::xps_unset, {nic.name, std::to_string(all.size())});
+        std::vector<const machine::Vector*> unknown;
+        for (const auto& vector : seen_.machine.vectors_of(nic.name))
+            if (!vector.known && !vector.label.empty() && irq::is_data(vector.kind))
+                unknown.push_back(&vector);
+        if (unknown.empty()) return;
+        const auto& label = unknown.front()->label;
+        const auto [form, kind] = form_of(label, nic);
+        add(Ailment::unknown_label, {nic.name, counted(unknown.size(), "interrupt"), label, form, kind});
+    }
+
+    void policy(std::size_t at, const ResolvedPolicy& resolved) {
+        const auto& policy = *resolved.policy;
+        managed_interrupts(at, policy);
+        if (policy.model == Model::none || policy.model == Model::irq) return;
+        const CpuSet isolated = resolved.allowed & topology_.isolated;
+        if (const CpuSet others = resolved.allowed - isolated; !isolated.empty() && !others.empty())
+            add(Ailment::isolated_cpus, {policy.name, isolated.to_list(), others.to_list()});
+        std::vector<const ExaminedProcess*> processes;
+        for (const auto& process : seen_.processes)
+            if (process.policy == at) processes.push_back(&process);
+        if (processes.empty()) return;
+        nodes(policy, processes);
+        if (policy.model != Model::full) return;
+        const auto workers = workers_of(policy, processes);
+        if (at < seen_.nics.size())
+            for (const auto& name : seen_.nics[at])
+                if (const auto* nic = seen_.machine.nic(name); nic != nullptr && !nic->device.empty())
+                    server_nic(resolved, *nic, workers);
+        if (policy.steer == policy::Steer::automatic || policy.steer == policy::Steer::accept)
+            listeners(policy, processes);
+    }
+
+    void managed_interrupts(std::size_t at, const policy::Policy& policy) {
+        if (policy.model != Model::irq && policy.model != Model::full) return;
+        std::set<unsigned> of_nics;
+        if (at < seen_.nics.size())
+            for (const auto& name : seen_.nics[at])
+                for (const auto& vector : seen_.machine.vectors_of(name))
+                    if (irq::is_data(vector.kind)) of_nics.insert(vector.irq);
+        std::vector<const irq::Irq*> managed;
+        for (const auto& line : seen_.machine.irqs.irqs)
+            if (!line.actions.empty() && (line.fixed || !line.writable) &&
+                (of_nics.contains(line.number) ||
+                 std::ranges::any_of(policy.irqs, [&](const policy::Pattern& pattern) {
+                     return pattern.matches(line.actions.front()) ||
+                            (!line.pci.empty() && pattern.matches(line.pci));
+                 })))
+                managed.push_back(&line);
+        if (!managed.empty())
+            add(Ailment::managed_irq,
+                {policy.name, counted(managed.size(), "interrupt"), std::to_string(managed.front()->number),
+                 managed.front()->actions.front()});
+    }
+
+    using Processes = std::vector<const ExaminedProcess*>;
+
+    /// Those of them that are no other's parent: a master accepts nothing.
+    static Processes without_masters(const Processes& processes) {
+        Processes workers;
+        std::ranges::copy_if(processes, std::back_inserter(workers), [&](const auto* process) {
+            return std::ranges::find(processes, process->pid, &ExaminedProcess::parent) == processes.end();
+        });
+        return workers;
+    }
+
+    /// Worker processes, or the threads of the one that a rule deals out; 0: not known.
+    static std::size_t workers_of(const policy::Policy& policy, const Processes& processes) {
+        const auto workers = without_masters(processes);
+        if (workers.size() != 1) return workers.size();
+        std::map<std::size_t, std::size_t> by_rule;
+        const auto& threads = workers.front()->threads;
+        for (unsigned i = 0; i < threads.size(); ++i)
+            if (const auto rule = Matcher::thread_rule(policy, threads[i].comm, i);
+                rule && !policy.threads[*rule].leave && !policy.threads[*rule].placement.cpus)
+                ++by_rule[*rule];
+        std::size_t most = 0;
+        for (const auto& [rule, count] : by_rule)
+            most = std::max(most, count);
+        return most;
+    }
+
+    void server_nic(const ResolvedPolicy& resolved, const netdev::Nic& nic, std::size_t workers) {
+        const auto* node = nic.node ? topology_.node(*nic.node) : nullptr;
+        if (topology_.nodes.size() > 1 && node != nullptr && !node->cpus.empty() &&
+            !resolved.allowed.intersects(node->cpus))
+            add(Ailment::nic_far,
+                {resolved.policy->name, resolved.allowed.to_list(), std::to_string(node->id), nic.name});
+        const auto queues = rx_count(nic);
+        // Each queue wants a core of its own, and the device may have no more.
+        auto most = groups_of(topology_, policy::Bind::core, resolved.usable).size();
+        const bool is_rx = nic.channels && !nic.channels->max_combined.value_or(0);
+        if (nic.channels)
+            most = std::min<std::size_t>(
+                most, (is_rx ? nic.channels->max_rx : nic.channels->max_combined).value_or(most));
+        if (queues > 0 && queues < workers && queues < most)
+            add(Ailment::few_queues,
+                {resolved.policy->name, nic.name, counted(queues, "receive queue"), std::to_string(workers),
+                 is_rx ? "rx" : "combined", std::to_string(std::min(workers, most))});
+    }
+
+    void listeners(const policy::Policy& policy, const Processes& processes) {
+        const auto workers = without_masters(processes);
+        for (const auto& listener : seen_.listeners) {
+            const auto sharing = std::ranges::count_if(workers, [&](const auto* process) {
+                return std::ranges::find(listener.pids, process->pid) != listener.pids.end();
+            });
+            if (sharing > 1)
+                add(Ailment::reuseport_off,
+                    {policy.name, std::to_string(sharing), std::to_string(listener.port)});
+        }
+    }
+
+    /// Threads and memory of processes that are to be on one node.
+    void nodes(const policy::Policy& policy, const Processes& processes) {
+        std::size_t astray = 0;
+        std::string first_astray;
+        struct Far {
+            const ExaminedProcess* process;
+            unsigned node;
+            std::uint64_t kib, all;
+        };
+        std::vector<Far> far;
+        for (const auto* process : processes) {
+            if (!node_of(process->wanted)) continue;
+            std::map<unsigned, std::size_t> threads;
+            for (std::size_t i = 0; i < std::min(process->last_cpus.size(), process->threads.size()); ++i)
+                // A thread that sleeps since its mask was set still tells of the CPU before.
+                if (const auto cpu = process->last_cpus[i]; process->threads[i].allowed.contains(cpu))
+                    if (const auto node = node_of(CpuSet{cpu})) ++threads[*node];
+            if (threads.size() > 1 && astray++ == 0) {
+                first_astray = fmt::format("{} ({})", process->pid, process->comm);
+                for (const auto& [node, count] : threads)
+                    first_astray += fmt::format(", {} on node {}", count, node);
+            }
+            CpuSet masks;
+            for (const auto& thread : process->threads)
+                masks |= thread.allowed;
+            const auto node = node_of(masks);
+            if (!node) continue;
+            std::uint64_t all = 0, near = 0;
+            for (const auto& [at, kib] : process->private_kib) {
+                // The kernel itself moves cold memory to nodes without CPUs.
+                if (const auto* other = topology_.node(at); other != nullptr && !other->cpus.empty())
+                    all += kib;
+                if (at == *node) near += kib;
+            }
+            const auto away = all - near;
+            if (away >= least_far_kib &&
+                static_cast<double>(away) >= least_far_share * static_cast<double>(all))
+                far.push_back({process, *node, away, all});
+        }
+        if (astray > 0)
+            add(Ailment::two_nodes, {policy.name, counted(astray, "process", "processes"), first_astray});
+        if (policy.memory == policy::Memory::follow || far.empty()) return;
+        const auto& worst = *std::ranges::max_element(far, {}, &Far::kib);
+        add(Ailment::far_memory,
+            {policy.name, counted(far.size(), "process", "processes"), std::to_string(worst.process->pid),
+             worst.process->comm, std::to_string(worst.node), std::to_string(worst.kib >> 10U),
+             std::to_string(worst.all >> 10U)});
+    }
+
+    /// The node that has all of these CPUs; no value: none has, or there are none.
+    [[nodiscard]] std::optional<unsigned> node_of(const CpuSet& cpus) const {
+        for (const auto& node : topology_.nodes)
+            if (!cpus.empty() && node.cpus.contains(cpus)) return node.id;
+        return std::nullopt;
+    }
+
+    void measuring() {
+        std::size_t slow = 0;
+        std::string governor;
+        for (const auto& [cpu, choice] : seen_.frequencies) {
+            // Drivers that choose by themselves call it so, and go by the preference.
+            const bool is_own = choice.driver == "intel_pstate" ||
+                                choice.driver.starts_with("amd-pstate-epp") ||
+                                choice.driver.starts_with("amd_pstate_epp");
+            if (choice.governor != "powersave" || (is_own && choice.preference != "power")) continue;
+            governor = is_own ? "powersave, preference power" : "powersave";
+            ++slow;
+        }
+        if (slow > 0)
+            add(Ailment::powersave,
+                {std::to_string(slow), std::to_string(seen_.frequencies.size()), governor});
+        const auto deepest = std::ranges::max_element(seen_.idle_states, {}, &IdleState::latency_us);
+        if (deepest != seen_.idle_states.end() && deepest->latency_us >= most_idle_latency &&
+            deepest->uses > 0)
+            add(Ailment::deep_idle, {deepest->name, grouped(deepest->uses),
+                                     std::to_string(deepest->latency_us), std::to_string(most_idle_latency)});
+        const auto share = seen_.cpu_time == 0
+                               ? 0
+                               : static_cast<double>(seen_.stolen_time) / static_cast<double>(seen_.cpu_time);
+        if (share >= most_stolen) add(Ailment::steal, {fmt::format("{:.1f}", 100 * share)});
+    }
+
+    const Examined& seen_;
+    const topology::Topology& topology_;
+    std::set<unsigned> placed_irqs_; ///< under policy
+    std::vector<Finding> findings_;
+};
+
+} // namespace
+
+std::vector<Finding> examine(const Examined& machine) { return Examination(machine).run(); }
+
+std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps) {
+    std::map<unsigned, std::uint64_t> kib;
+    for (const auto line : split(numa_maps, '\n')) {
+        std::map<unsigned, std::uint64_t> pages;
+        std::uint64_t page_kib = 4;
+        bool is_private = false;
+        for (const auto word : split_words(line)) {
+            const auto equals = word.find('=');
+            if (equals == std::string_view::npos) continue;
+            const auto key = word.substr(0, equals), value = word.substr(equals + 1);
+            const auto number = parse_number<std::uint64_t>(value);
+            if (key == "file") {
+                is_private = false;
+                break;
+            }
+            if (key == "anon") is_private = true;
+            if (key == "kernelpagesize_kB") page_kib = number.value_or(page_kib);
+            if (key.starts_with('N') && number)
+                if (const auto node = parse_number<unsigned>(key.substr(1))) pages[*node] += *number;
+        }
+        for (const auto& [node, count] : is_private ? pages : decltype(pages){})
+            kib[node] += count * page_kib;
+    }
+    return kib;
+}
+
+} // namespace affinityd::planner

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "inventory/task.hpp"
+#include "machine/machine.hpp"
+#include "planner/placements.hpp"
+#include "policy/diagnostic.hpp"
+#include "policy/policy.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// A process under a policy, as it is now.
+struct ExaminedProcess {
+    int pid = 0, parent = 0;
+    std::string comm;
+    std::size_t policy = 0; ///< index into the set
+    std::vector<inventory::Thread> threads;
+    std::vector<unsigned> last_cpus;               ///< where each of these runs or ran last; empty: not known
+    CpuSet wanted;                                 ///< all that its threads are to have, together
+    std::map<unsigned, std::uint64_t> private_kib; ///< memory of its own, by node
+};
+
+/// A TCP socket that listens, and is the only one of its port.
+struct ExaminedListener {
+    std::uint16_t port = 0;
+    std::vector<int> pids; ///< of processes under policy that have it open
+};
+
+/// How a CPU's frequency is chosen, in the kernel's words; "": not known.
+struct FrequencyChoice {
+    std::string governor, driver, preference;
+};
+
+/// A state in which an idle CPU sleeps.
+struct IdleState {
+    std::string name;
+    std::uint64_t latency_us = 0; ///< to wake up
+    std::uint64_t uses = 0;       ///< since boot
+};
+
+/// A machine at one moment, with policies worked out on it. A value that was not read is empty, and nothing
+/// is found of it. References must outlive it.
+struct Examined {
+    const policy::PolicySet& policies;
+    const machine::Machine& machine;
+    const Placements& placements;
+    std::vector<NicNames> nics{}; ///< that serve each policy, in the set's order
+    std::vector<ExaminedProcess> processes{};
+    std::vector<ExaminedListener> listeners{};
+    int irqbalance = 0;               ///< its pid; 0: it does not run
+    std::set<unsigned> spared_irqs{}; ///< that it was told to leave alone
+    std::string scheduler{};          ///< a loaded sched_ext one; "": none
+    int tuned = 0;                    ///< its pid; 0: it does not run
+    std::string tuned_profile{};
+    std::string tuned_cores{}; ///< that the profile isolates, as its settings have them
+    std::map<unsigned, FrequencyChoice> frequencies{}; ///< by CPU
+    std::vector<IdleState> idle_states{};              ///< that may be used
+    std::uint64_t cpu_time = 0, stolen_time = 0;       ///< of all CPUs since boot, in the same unit
+};
+
+/// Something that works against affinity, or makes measuring moot.
+struct Finding {
+    std::string_view id; ///< the same in all versions
+    policy::Severity severity;
+    std::string sentence; ///< with the subject and the figure that was seen
+    std::string mend;     ///< a command, or the line of a policy
+};
+
+/// The findings, the gravest first. Pure.
+[[nodiscard]] std::vector<Finding> examine(const Examined& machine);
+
+/// From the text of /proc/PID/numa_maps: KiB that are the process's own and back no file, by node.
+[[nodiscard]] std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps);
+
+} // namespace affinityd::planner
