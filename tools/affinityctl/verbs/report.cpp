@@ -85,9 +85,10 @@ std::vector<Ways::Stop> way_of_vector(const json& nic, const json& vector, doubl
 
 /// From a queue without an interrupt of its own, by packet steering.
 std::vector<Ways::Stop> way_of_queue(const json& nic, const json& queue, const json& policy) {
+    const auto steering = text(queue, "steering");
     return {nic_stop(nic),
             {"queue", text(queue, "direction") + "-" + text_of(queue, "index")},
-            {"CPU", cell(text(queue, "steering")), "steered by RPS"},
+            {"CPU", steering.empty() ? "any" : steering, steering.empty() ? "not steered" : "steered by RPS"},
             {"worker", tasks_text(queue), local_part(policy)}};
 }
 
