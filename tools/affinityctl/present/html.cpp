@@ -46,7 +46,7 @@ body{padding:.75rem}.way,.way li{flex-direction:column;align-items:stretch}.stop
 .arrow{display:flex;gap:.5rem;padding:.1rem .75rem}.arrow::after{content:"\2193";order:-1}.way{margin-bottom:1.25rem}
 thead{position:absolute;clip-path:inset(50%)}table,tbody,tr,td{display:block}tr{border:1px solid var(--line);background:var(--card);padding:.3rem .75rem;margin-bottom:.5rem}
 td{display:flex;gap:.75rem;border:0;padding:.1rem 0}td::before{content:attr(data-label);flex:0 0 6.5rem;color:var(--faint);font-size:.8rem}}
-@media print{body{max-width:none;font-size:9pt}nav,summary{display:none}details::details-content{content-visibility:visible;block-size:auto}.table,.figure{overflow:visible}.figure svg{max-width:100%}tr,.problem,.way li,.figure{break-inside:avoid}h2,h3{break-after:avoid}}
+@media print{html{font-size:9pt}body{max-width:none}nav,summary{display:none}details::details-content{content-visibility:visible;block-size:auto}.table,.figure{overflow:visible}.figure svg{max-width:100%}tr,.problem,.way li,.figure{break-inside:avoid}h2,h3{break-after:avoid}}
 )css";
 
 /// A line that is bold as a whole begins a section.
