@@ -146,7 +146,7 @@ TEST(Round, ThreadsThatWentWithTheirInterfaceAreALostLink) {
     ASSERT_FALSE(there);
     EXPECT_EQ(there.error().outcome, Outcome::failed) << there.error().reason;
     testbed->paths[0].threads[0] = tid;
-    ASSERT_TRUE(testbed->spaces[path.here].within([&] { return take_down(path.nic); }));
+    ASSERT_TRUE(testbed->spaces[path.here].within([&] { return set_up(path.nic, false); }));
     const auto gone = run_round(root(), *testbed, quick(), Model::full);
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().outcome, Outcome::link_lost) << gone.error().reason;

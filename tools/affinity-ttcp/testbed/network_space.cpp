@@ -92,17 +92,6 @@ Result<void> set_address(const std::string& name, unsigned long what, in_addr ad
     return control(name, what, *request);
 }
 
-Result<void> set_up(const std::string& name, bool up) {
-    auto request = request_for(name);
-    if (!request) return std::unexpected(request.error());
-    if (auto done = control(name, SIOCGIFFLAGS, *request); !done) return done;
-    if (up)
-        request->ifr_flags = static_cast<short>(request->ifr_flags | IFF_UP);
-    else
-        request->ifr_flags = static_cast<short>(request->ifr_flags & ~IFF_UP);
-    return control(name, SIOCSIFFLAGS, *request);
-}
-
 Result<std::uint32_t> feature(const std::string& name, std::uint32_t command, std::uint32_t on = 0) {
     auto request = request_for(name);
     if (!request) return std::unexpected(request.error());
@@ -110,18 +99,6 @@ Result<std::uint32_t> feature(const std::string& name, std::uint32_t command, st
     request->ifr_data = reinterpret_cast<char*>(&value);
     if (auto done = control(name, SIOCETHTOOL, *request); !done) return std::unexpected(done.error());
     return value.data;
-}
-
-Result<void> set_feature(const std::string& name, std::uint32_t command, bool on) {
-    const auto done = feature(name, command, on ? 1 : 0);
-    if (!done) return std::unexpected(done.error());
-    return {};
-}
-
-Result<bool> has_feature(const std::string& name, std::uint32_t command) {
-    const auto value = feature(name, command);
-    if (!value) return std::unexpected(value.error());
-    return *value != 0;
 }
 
 /// Kernel threads called "napi/NAME-ID".
@@ -199,13 +176,31 @@ Result<void> bring_up(const std::string& name, const std::string& address, unsig
     return set_up(name, true);
 }
 
-Result<void> put_up(const std::string& name) { return set_up(name, true); }
-Result<void> take_down(const std::string& name) { return set_up(name, false); }
+Result<void> set_up(const std::string& name, bool up) {
+    auto request = request_for(name);
+    if (!request) return std::unexpected(request.error());
+    if (auto done = control(name, SIOCGIFFLAGS, *request); !done) return done;
+    const int flags = request->ifr_flags & ~IFF_UP;
+    request->ifr_flags = static_cast<short>(up ? flags | IFF_UP : flags);
+    return control(name, SIOCSIFFLAGS, *request);
+}
 
-Result<bool> has_gro(const std::string& name) { return has_feature(name, ETHTOOL_GGRO); }
-Result<void> set_gro(const std::string& name, bool on) { return set_feature(name, ETHTOOL_SGRO, on); }
-Result<bool> has_tso(const std::string& name) { return has_feature(name, ETHTOOL_GTSO); }
-Result<void> set_tso(const std::string& name, bool on) { return set_feature(name, ETHTOOL_STSO, on); }
+Result<bool> has_offload(const std::string& name, Offload offload) {
+    const auto value = feature(name, offload == Offload::receive ? ETHTOOL_GGRO : ETHTOOL_GTSO);
+    if (!value) return std::unexpected(value.error());
+    return *value != 0;
+}
+
+Result<void> set_offload(const std::string& name, Offload offload, bool on) {
+    const auto done = feature(name, offload == Offload::receive ? ETHTOOL_SGRO : ETHTOOL_STSO, on ? 1 : 0);
+    if (!done) return std::unexpected(done.error());
+    return {};
+}
+
+Result<void> receive_by_napi(const std::string& name) {
+    const auto done = set_offload(name, Offload::receive, true);
+    return done ? set_offload(name, Offload::segmentation, false) : done;
+}
 
 Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space,
                                             const std::string& name) {

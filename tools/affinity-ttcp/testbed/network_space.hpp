@@ -42,15 +42,19 @@ class NetworkSpace {
 [[nodiscard]] Result<void> move_link(const std::string& name, int space);
 /// Sets an IPv4 address with its prefix length, then brings the interface up.
 [[nodiscard]] Result<void> bring_up(const std::string& name, const std::string& address, unsigned prefix);
-[[nodiscard]] Result<void> put_up(const std::string& name);
-[[nodiscard]] Result<void> take_down(const std::string& name);
-/// A veth receives by NAPI only with generic receive offload on: drivers/net/veth.c, veth_gro_requested.
-[[nodiscard]] Result<bool> has_gro(const std::string& name);
-[[nodiscard]] Result<void> set_gro(const std::string& name, bool on);
-/// Packets from a veth sender with segmentation offload bypass the receiver's NAPI:
-/// drivers/net/veth.c, veth_skb_is_eligible_for_gro.
-[[nodiscard]] Result<bool> has_tso(const std::string& name);
-[[nodiscard]] Result<void> set_tso(const std::string& name, bool on);
+/// Brings it up or takes it down.
+[[nodiscard]] Result<void> set_up(const std::string& name, bool up);
+
+enum class Offload {
+    receive,      ///< generic; a veth receives by NAPI only with it: drivers/net/veth.c, veth_gro_requested
+    segmentation, ///< packets from a veth sender with it bypass the receiver's NAPI: drivers/net/veth.c,
+                  ///< veth_skb_is_eligible_for_gro
+};
+[[nodiscard]] Result<bool> has_offload(const std::string& name, Offload offload);
+[[nodiscard]] Result<void> set_offload(const std::string& name, Offload offload, bool on);
+
+/// Has a veth receive by NAPI.
+[[nodiscard]] Result<void> receive_by_napi(const std::string& name);
 
 /// Turns on NAPI threads for an interface of this space that is up, and finds their TIDs. Other namespaces
 /// may have interfaces of the same name, so only threads that were not there before count.

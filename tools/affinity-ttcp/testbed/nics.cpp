@@ -40,7 +40,8 @@ void let_go_of_output() {
 
 NapiSwitches switches_of(const host::Root& root, const netdev::Nic& nic) {
     if (!nic.device.empty()) return {};
-    const auto gro = has_gro(nic.name), tso = has_tso(nic.name);
+    const auto gro = has_offload(nic.name, Offload::receive),
+               tso = has_offload(nic.name, Offload::segmentation);
     return {gro ? std::optional(*gro) : std::nullopt, tso ? std::optional(*tso) : std::nullopt,
             root.sys().text(threaded_file(nic.name))};
 }
@@ -50,8 +51,8 @@ void put_switches_back(const NetworkSpace& space, const std::string& name, const
     if (threaded && space.sys().text(threaded_file(name)) != *threaded)
         static_cast<void>(space.sys().write(threaded_file(name), *threaded));
     static_cast<void>(space.within([&]() -> Result<void> {
-        if (switches.gro) static_cast<void>(set_gro(name, *switches.gro));
-        if (switches.tso) static_cast<void>(set_tso(name, *switches.tso));
+        if (switches.gro) static_cast<void>(set_offload(name, Offload::receive, *switches.gro));
+        if (switches.tso) static_cast<void>(set_offload(name, Offload::segmentation, *switches.tso));
         return {};
     }));
 }
@@ -104,13 +105,14 @@ std::vector<std::pair<unsigned, std::string>> movable_interrupts(const host::Roo
 Result<void> bring_back(const NetworkSpace& space, const std::string& name, const NapiSwitches& switches) {
     put_switches_back(space, name, switches); // a veth that is down has no NAPI that could be switched
     return space.within([&]() -> Result<void> {
-        static_cast<void>(take_down(name));
+        static_cast<void>(set_up(name, false));
         return move_link(name, space.outside());
     });
 }
 
 void put_back(const host::Root& root, const KeptNic& nic) {
-    if (nic.was_up) static_cast<void>(put_up(nic.name)); // first: some drivers have no interrupts while down
+    if (nic.was_up)
+        static_cast<void>(set_up(nic.name, true)); // first: some drivers have no interrupts while down
     for (const auto& [irq, cpus] : nic.interrupts)
         if (root.proc().text(mask_file(irq)) != cpus)
             static_cast<void>(root.proc().write(mask_file(irq), cpus));
@@ -166,10 +168,8 @@ Result<std::vector<int>> borrow(const host::Root& root, const netdev::Nic& nic, 
     std::vector<int> tids;
     const auto done = space.within([&]() -> Result<void> {
         if (!nic.device.empty()) return bring_up(nic.name, address, 24);
-        // A veth has NAPI threads once it is up and receives by NAPI.
-        if (auto set = set_gro(nic.name, true); !set) return set;
-        if (auto set = set_tso(nic.name, false); !set) return set;
-        if (auto up = put_up(nic.name); !up) return up;
+        if (auto ready = receive_by_napi(nic.name); !ready) return ready;
+        if (auto up = set_up(nic.name, true); !up) return up; // a veth has NAPI threads once it is up
         auto threads = start_napi_threads(root, space, nic.name);
         if (!threads) return std::unexpected(threads.error());
         tids = std::move(*threads);

@@ -30,8 +30,7 @@ Result<void> make_spaces(const host::Root& root, Testbed& testbed) {
 /// Prepares one end to receive by NAPI and brings it up.
 Result<void> prepare(const NetworkSpace& space, const std::string& name, const std::string& address) {
     return space.within([&]() -> Result<void> {
-        if (auto done = set_gro(name, true); !done) return done;
-        if (auto done = set_tso(name, false); !done) return done;
+        if (auto done = receive_by_napi(name); !done) return done;
         return bring_up(name, address, 24);
     });
 }

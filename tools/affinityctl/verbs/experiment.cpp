@@ -24,44 +24,39 @@ using affinityd::escaped;
 using affinityd::Result;
 using nlohmann::json;
 
-void add_result_options(CLI::App& verb, ExperimentOptions& options) {
-    verb.add_option("--svg", options.svg, "also draw it into this file (- is standard output)")
-        ->type_name("FILE")
-        ->check(not_empty());
-    verb.add_flag("--no-history", options.no_history, "do not keep the result");
-    verb.add_option("--state-dir", options.state_dir, "the folder with the history in which it is kept")
-        ->type_name("DIR")
-        ->capture_default_str();
-}
-
 void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_option("--cpus", options.cpus,
                     "a CPU-set expression as in policies; default: all this program may use")
         ->type_name("EXPR")
         ->check(not_empty());
     verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
-    add_result_options(verb, options);
+    add_picture(verb, options.svg, "also draw it into this file");
+    verb.add_flag("--no-history", options.no_history, "do not keep the result");
+    verb.add_option("--state-dir", options.state_dir, "the folder with the history in which it is kept")
+        ->type_name("DIR")
+        ->capture_default_str();
 }
+
+void tell_stderr(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 namespace {
 
 /// The CPUs of `usable` that an expression as in policies stands for; all of them for "".
-std::expected<CpuSet, CallError> chosen_cpus(const Bench& bench, const std::string& expression) {
+CpuSet chosen_cpus(const Bench& bench, const std::string& expression) {
     if (expression.empty()) return bench.usable;
     const auto wrong = [&expression](const CpuExprFault& fault, Exit code) {
         const auto hint = fault.hint.empty() ? std::string() : " (" + escaped(fault.hint) + ")";
-        return failed(code,
-                      fmt::format("--cpus {}: {}{}", escaped(expression), escaped(fault.message), hint));
+        return CallError{code,
+                         fmt::format("--cpus {}: {}{}", escaped(expression), escaped(fault.message), hint)};
     };
     const auto expr = affinityd::policy::parse_cpu_expr(expression);
-    if (!expr) return wrong(expr.error(), exit_usage);
+    if (!expr) throw wrong(expr.error(), exit_usage);
     affinityd::machine::Machine machine{bench.topology, {}, {}};
     const auto found = evaluate_cpu_expr(*expr, {}, machine, bench.root);
-    if (!found) return wrong(found.error(), exit_failure);
+    if (!found) throw wrong(found.error(), exit_failure);
     if (const auto rest = *found - bench.usable; !rest.empty())
-        fmt::print(
-            stderr, "affinityctl: {} may not be used by this program, or {} offline, and {} left out\n",
-            experiments::words_of(rest), rest.count() == 1 ? "is" : "are", rest.count() == 1 ? "is" : "are");
+        tell_stderr("affinityctl: left out, as offline or not for this program: " +
+                    experiments::words_of(rest));
     return *found & bench.usable;
 }
 
@@ -87,51 +82,36 @@ void keep_result(const ExperimentOptions& options, const affinityd::accounting::
 
 } // namespace
 
-void tell_stderr(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
-
-std::expected<void, CallError> check_experiment(const Globals& globals, const ExperimentOptions& options) {
-    if (auto picture = check_picture(globals, options.svg); !picture) return picture;
-    return check_is_live(globals);
-}
-
-std::expected<Bench, CallError> read_bench(const Globals& globals, const ExperimentOptions& options) {
-    if (const auto checked = check_experiment(globals, options); !checked)
-        return std::unexpected(checked.error());
-    auto root = affinityd::host::Root::open();
-    if (!root) return failed(root.error());
-    auto topology = affinityd::topology::read_topology(*root);
-    if (!topology) return failed(topology.error());
-    auto usable = experiments::usable_cpus(*topology);
-    if (!usable) return failed(usable.error());
-    Bench bench{std::move(*root), std::move(*topology), std::move(*usable), {}};
-    auto chosen = chosen_cpus(bench, options.cpus);
-    if (!chosen) return std::unexpected(chosen.error());
-    bench.chosen = std::move(*chosen);
+Bench read_bench(const Globals& globals, const ExperimentOptions& options) {
+    need(check_picture(globals, options.svg));
+    need(check_is_live(globals));
+    Bench bench{need(affinityd::host::Root::open()), {}, {}, {}};
+    bench.topology = need(affinityd::topology::read_topology(bench.root));
+    bench.usable = need(experiments::usable_cpus(bench.topology));
+    bench.chosen = chosen_cpus(bench, options.cpus);
     return bench;
 }
 
-std::expected<MeasuredOn, CallError>
-run_experiment(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
-               const std::function<Result<bool>(experiments::Run&)>& body) {
+MeasuredOn run_experiment(const Bench& bench, const ExperimentCourse& course,
+                          const ExperimentOptions& options,
+                          const std::function<Result<bool>(experiments::Run&)>& body) {
     MeasuredOn on{.model = affinityd::topology::read_cpu_model(bench.root), .cpus = course.cpus.to_list()};
     Result<bool> whole = false;
-    const auto ending = experiments::supervise(
+    const auto ending = need(experiments::supervise(
         {.doing = course.doing, .wants_priority = options.priority}, [&](experiments::Run& run) {
             tell_stderr(fmt::format("{} takes {}{}", course.doing, course.seconds < 1 ? "" : "about ",
                                     experiments::time_words(course.seconds)));
-            for (const auto& sentence : course.left_out)
-                tell_stderr("affinityctl: " + sentence);
             on.remarks = remarks_on(bench, course.cpus);
-            for (const auto& remark : on.remarks)
-                tell_stderr("affinityctl: " + remark);
+            for (const auto* sentences : {&course.left_out, &std::as_const(on).remarks})
+                for (const auto& sentence : *sentences)
+                    tell_stderr("affinityctl: " + sentence);
             const double since = affinityd::monotonic_seconds();
             whole = body(run);
             on.seconds = affinityd::monotonic_seconds() - since;
-        });
-    if (!ending) return failed(ending.error());
-    if (!whole) return failed(whole.error());
-    if (!course.shows_part && (*ending == experiments::Ending::stopped || !*whole))
-        return failed(exit_failure, "stopped before its end; nothing is kept");
+        }));
+    const bool is_whole = need(std::move(whole)) && ending != experiments::Ending::stopped;
+    if (!is_whole && !course.shows_part)
+        throw CallError{exit_failure, "stopped before its end; nothing is kept"};
     return on;
 }
 

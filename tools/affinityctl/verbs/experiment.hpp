@@ -33,9 +33,7 @@ struct ExperimentOptions {
     std::string svg;
     std::string state_dir = "/var/lib/affinityd";
 };
-/// --svg FILE, --no-history, --state-dir DIR.
-void add_result_options(CLI::App& verb, ExperimentOptions& options);
-/// These, --cpus EXPR and --priority.
+/// --cpus EXPR, --priority, --svg FILE, --no-history, --state-dir DIR.
 void add_experiment_options(CLI::App& verb, ExperimentOptions& options);
 
 /// The machine that an experiment runs on: this one, as it is now.
@@ -45,12 +43,9 @@ struct Bench {
     affinityd::CpuSet usable; ///< online, and this program may run there
     affinityd::CpuSet chosen; ///< those of --cpus
 };
-/// The command line makes sense for an experiment on this machine, and its picture can be written.
-[[nodiscard]] std::expected<void, CallError> check_experiment(const Globals& globals,
-                                                              const ExperimentOptions& options);
-/// After that.
-[[nodiscard]] std::expected<Bench, CallError> read_bench(const Globals& globals,
-                                                         const ExperimentOptions& options);
+/// This machine. Throws a CallError: the command line makes no sense for an experiment here, or its picture
+/// cannot be written.
+[[nodiscard]] Bench read_bench(const Globals& globals, const ExperimentOptions& options);
 
 /// A line on standard error. The terminal may have gone meanwhile, at which fmt::print would throw.
 void tell_stderr(const std::string& line);
@@ -72,16 +67,15 @@ struct MeasuredOn {
 };
 
 /// Says on standard error how long it will take, looks whether the machine is quiet enough, says if not, and
-/// supervises `body` (experiments/frame.hpp). An error: it did not begin, failed or was stopped.
-[[nodiscard]] std::expected<MeasuredOn, CallError>
+/// supervises `body` (experiments/frame.hpp). Throws a CallError: it did not begin, failed or was stopped.
+[[nodiscard]] MeasuredOn
 run_experiment(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
                const std::function<affinityd::Result<bool>(affinityd::experiments::Run&)>& body);
 
 /// `body` returns a Result of a value that knows whether it `is_whole`.
 template <class Measured, class Body>
-std::expected<std::pair<Measured, MeasuredOn>, CallError>
-run_experiment_for(const Bench& bench, const ExperimentCourse& course, const ExperimentOptions& options,
-                   const Body& body) {
+std::pair<Measured, MeasuredOn> run_experiment_for(const Bench& bench, const ExperimentCourse& course,
+                                                   const ExperimentOptions& options, const Body& body) {
     std::optional<Measured> measured;
     auto on = run_experiment(bench, course, options,
                              [&](affinityd::experiments::Run& run) -> affinityd::Result<bool> {
@@ -90,8 +84,7 @@ run_experiment_for(const Bench& bench, const ExperimentCourse& course, const Exp
                                  measured.emplace(std::move(*found));
                                  return measured->is_whole;
                              });
-    if (!on) return std::unexpected(on.error());
-    return std::pair(std::move(*measured), std::move(*on));
+    return {std::move(*measured), std::move(on)};
 }
 
 /// Keeps the result in the history, unless the options say no; the document, with its picture. `detail`: as

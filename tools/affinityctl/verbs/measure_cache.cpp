@@ -207,10 +207,9 @@ Outcome measure_cache(const Globals& globals, const MeasureCacheOptions& options
     if (const auto checked = check_caches(options.caches_kib); !checked)
         return std::unexpected(checked.error());
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return std::unexpected(bench.error());
-    const auto seats = seats_for(options, *bench);
-    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench->chosen));
-    const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
+    const auto seats = seats_for(options, bench);
+    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench.chosen));
+    const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench.root));
     auto how = how_to_measure(options, *seats);
     how.polluter_bytes = polluter.bytes;
     const auto no_room = take_out_too_large(how.footprints, polluter);
@@ -218,15 +217,13 @@ Outcome measure_cache(const Globals& globals, const MeasureCacheOptions& options
     affinityd::CpuSet used;
     for (const auto place : experiments::places)
         if (const auto cpu = seats->of(place)) used.insert(*cpu);
-    auto measured = run_experiment_for<experiments::CacheResult>(
-        *bench,
+    auto [result, on] = run_experiment_for<experiments::CacheResult>(
+        bench,
         {.doing = "measuring what it costs to lose the cache",
          .seconds = experiments::estimated_seconds(*seats, how),
          .cpus = used,
          .left_out = seats->refused},
         options.common, [&](experiments::Run& run) { return experiments::measure_cache(*seats, how, run); });
-    if (!measured) return std::unexpected(measured.error());
-    auto& [result, on] = *measured;
     experiments::read_cache(result, *seats, on.remarks.empty());
     add_remarks_on_caches(options, *seats, on.remarks);
     for (const auto& remark : {remark_of(polluter), no_room})

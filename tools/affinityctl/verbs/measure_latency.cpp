@@ -357,10 +357,9 @@ std::vector<std::string> remarks_on_pairs(const Bench& bench, const experiments:
 Outcome measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
     options.how.means = options.means == "cas" ? experiments::Means::cas : experiments::Means::store;
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return std::unexpected(bench.error());
     const auto pairs =
-        experiments::choose_pairs(bench->topology, bench->chosen, pair_choices.at(options.pairs));
-    if (!pairs) return failed(exit_failure, refusal_of(pairs.error(), bench->chosen));
+        experiments::choose_pairs(bench.topology, bench.chosen, pair_choices.at(options.pairs));
+    if (!pairs) return failed(exit_failure, refusal_of(pairs.error(), bench.chosen));
     CpuSet cpus;
     for (const auto& pair : *pairs)
         cpus |= {pair.a, pair.b};
@@ -368,29 +367,27 @@ Outcome measure_latencies(const Globals& globals, MeasureLatencyOptions options)
         return failed(exit_failure,
                       fmt::format("a table holds {} CPUs, and these are {}: choose some with --cpus",
                                   grouped(topology::Latencies::most_cpus), grouped(cpus.count())));
-    auto measured = run_experiment_for<experiments::LatencyMatrix>(
-        *bench,
+    auto [matrix, on] = run_experiment_for<experiments::LatencyMatrix>(
+        bench,
         {.doing = "measuring latency between " + counted(pairs->size(), "pair") + " of CPUs",
          .seconds = experiments::estimated_seconds(pairs->size(), options.how),
          .cpus = cpus},
         options.common, [&](experiments::Run& run) {
             return experiments::measure_pairs(
-                cpus, describe(bench->topology, cpus, topology::read_cpu_model(bench->root)), *pairs,
+                cpus, describe(bench.topology, cpus, topology::read_cpu_model(bench.root)), *pairs,
                 options.how, run);
         });
-    if (!measured) return std::unexpected(measured.error());
-    auto& [matrix, on] = *measured;
     if (matrix.pairs.empty())
         return failed(exit_failure,
                       "other programs ran on these CPUs all the time, and nothing could be measured: try it "
                       "with --priority, or when the machine is "
                       "quiet");
-    const auto reading = experiments::read_latencies(matrix.latencies, &bench->topology);
-    for (auto& remark : remarks_on_pairs(*bench, matrix, cpus.count(), !options.common.no_history))
+    const auto reading = experiments::read_latencies(matrix.latencies, &bench.topology);
+    for (auto& remark : remarks_on_pairs(bench, matrix, cpus.count(), !options.common.no_history))
         on.remarks.push_back(std::move(remark));
     const LatencySource source{.latencies = matrix.latencies,
                                .matrix = &matrix,
-                               .topology = &bench->topology,
+                               .topology = &bench.topology,
                                .name = matrix.latencies.machine().model,
                                .seconds = on.seconds,
                                .remarks = on.remarks};

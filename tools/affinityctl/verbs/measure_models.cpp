@@ -575,28 +575,26 @@ Result<void> complete(MeasureModelsOptions& options) {
 Outcome run(const Globals& globals, MeasureModelsOptions options) {
     if (const auto done = complete(options); !done) return failed(exit_usage, done.error().to_string());
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return std::unexpected(bench.error());
-    if (bench->chosen.empty())
-        return failed(exit_failure, refusal_of(experiments::Refusal::one_cpu, bench->chosen));
+    if (bench.chosen.empty())
+        return failed(exit_failure, refusal_of(experiments::Refusal::one_cpu, bench.chosen));
     auto& setup = options.setup;
-    setup.round.cpus = bench->chosen;
-    auto measured = run_experiment_for<ModelsReport>(
-        *bench,
+    setup.round.cpus = bench.chosen;
+    auto [report, on] = run_experiment_for<ModelsReport>(
+        bench,
         {.doing =
              fmt::format("measuring {} of {:g} s", counted(rounds_of(setup), "round"), setup.round.seconds),
          .seconds = expected_seconds(setup),
-         .cpus = bench->chosen,
+         .cpus = bench.chosen,
          .shows_part = true},
         options.common, [&](experiments::Run& run) -> Result<ModelsReport> {
             setup.round.stop = run.stop_file();
             setup.progress = [&run](std::size_t done, std::size_t all) { run.advance(done, all); };
-            const auto testbed = options.pairs.empty() ? make_veth_testbed(bench->root, options.connections)
-                                                       : make_nic_testbed(bench->root, options.pairs);
+            const auto testbed = options.pairs.empty() ? make_veth_testbed(bench.root, options.connections)
+                                                       : make_nic_testbed(bench.root, options.pairs);
             if (!testbed) return std::unexpected(testbed.error());
-            return run_models(bench->root, *testbed, setup);
+            return run_models(bench.root, *testbed, setup);
         });
-    if (!measured) return std::unexpected(measured.error());
-    return finish_models(options.common, measured->first, measured->second.remarks);
+    return finish_models(options.common, report, on.remarks);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {

@@ -103,18 +103,15 @@ Document sharing_document(const experiments::SharingResult& result, const Measur
 
 Outcome measure_sharing(const Globals& globals, const MeasureSharingOptions& options) {
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return std::unexpected(bench.error());
-    const auto placings = experiments::placed_threads(bench->topology, bench->chosen);
-    if (!placings) return failed(exit_failure, refusal_of(placings.error(), bench->chosen));
-    auto measured = run_experiment_for<experiments::SharingResult>(
-        *bench,
+    const auto placings = experiments::placed_threads(bench.topology, bench.chosen);
+    if (!placings) return failed(exit_failure, refusal_of(placings.error(), bench.chosen));
+    auto [result, on] = run_experiment_for<experiments::SharingResult>(
+        bench,
         {.doing = fmt::format("measuring {} placings of four threads", placings->size()),
          .seconds = experiments::estimated_seconds(placings->size(), options.how),
-         .cpus = bench->chosen},
+         .cpus = bench.chosen},
         options.common,
         [&](experiments::Run& run) { return experiments::measure_sharing(*placings, options.how, run); });
-    if (!measured) return std::unexpected(measured.error());
-    auto& [result, on] = *measured;
     experiments::read_sharing(result);
     return finish_experiment(options.common, sharing_document(result, on),
                              {.kind = "sharing",

@@ -118,19 +118,16 @@ Document smt_document(const experiments::SmtResult& result, const experiments::S
 
 Outcome measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
     const auto bench = read_bench(globals, options.common);
-    if (!bench) return std::unexpected(bench.error());
-    const auto seats = experiments::smt_seats(bench->topology, bench->chosen);
-    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench->chosen));
-    auto measured = run_experiment_for<experiments::SmtResult>(
-        *bench,
+    const auto seats = experiments::smt_seats(bench.topology, bench.chosen);
+    if (!seats) return failed(exit_failure, refusal_of(seats.error(), bench.chosen));
+    auto [result, on] = run_experiment_for<experiments::SmtResult>(
+        bench,
         {.doing = "measuring two kinds of load",
          .seconds = experiments::estimated_seconds(*seats, options.how),
-         .cpus = bench->chosen,
+         .cpus = bench.chosen,
          .left_out = left_out(*seats)},
         options.common,
         [&](experiments::Run& run) { return experiments::measure_smt(*seats, options.how, run); });
-    if (!measured) return std::unexpected(measured.error());
-    auto& [result, on] = *measured;
     experiments::read_smt(result, *seats);
     if (result.disturbed > 0)
         on.remarks.push_back(counted(result.disturbed, "run") +
