@@ -2,15 +2,16 @@
 """The packages of tools/package, which also asks lintian and rpmlint: installed, upgraded, removed and purged in a container of this
 machine's own files, or in AFFINITYD_CONTAINER. They are packed from the tested build, so that nothing is compiled twice, or come from
 AFFINITYD_PACKAGES."""
+import fcntl
+import json
 import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import threading
 import time
 
-from house import BUILD, policy, report, run, wait_for
+from house import BUILD, document, policy, report, run, wait_for
 from unit_test import POLICIES, SETTINGS, Container
 
 # More with AFFINITYD_UPGRADES: each takes seconds.
@@ -22,16 +23,22 @@ RECORDS = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/apt/", "/run/
            "/var/tmp/systemd-private-")
 
 
+def policy_text(**keys):
+    return document(**policy(match={"unit": "sleeper.service"}, bind="set", settle=0, **keys))
+
+
 class Packed(Container):
     @classmethod
     def setUpClass(cls):
+        """Packs once for all classes of a run."""
         super().setUpClass()
-        if "AFFINITYD_PACKAGES" in os.environ:
-            cls.packages = pathlib.Path(os.environ["AFFINITYD_PACKAGES"])
-            return
-        cls.packages = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-packages-"))
-        cls.addClassCleanup(shutil.rmtree, cls.packages)
-        run(SOURCES / "tools/package", "--built", BUILD, cls.packages, code=0, timeout=300)
+        folder = pathlib.Path(os.environ["AFFINITYD_COMPILED"])
+        cls.packages = pathlib.Path(os.environ.get("AFFINITYD_PACKAGES", folder / "packages"))
+        with open(folder / "packages.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not cls.packages.exists():
+                run(SOURCES / "tools/package", "--built", BUILD, folder / "packing", code=0, timeout=300)
+                (folder / "packing").rename(cls.packages)
 
     def lay(self, folder):
         (folder / "opt").mkdir()
@@ -73,6 +80,22 @@ class Debian(Packed):
         wait_for(lambda: [one["name"] for one in self.ask("status")["policies"]] == ["nginx"], "the example is in force")
         report(f"installed by apt, with the first policy in force: {time.monotonic() - began:.1f} s")
 
+    def test_the_rpms_have_the_same_files_and_their_programs_run(self):
+        def below(folder):
+            return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+        for kind, unpack in (("deb", "dpkg-deb --extract {} ."), ("rpm", "rpm2cpio {} | cpio --quiet -idm")):
+            (self.bin / kind).mkdir()
+            for package in self.packages.glob(f"*.{kind}"):
+                subprocess.run(["sh", "-ec", unpack.format(package)], cwd=self.bin / kind, check=True)
+        deb, rpm = ({name.removesuffix(".gz").removeprefix("usr/") for name in below(self.bin / kind) if "/share/doc/" not in name and "/licenses/" not in name}
+                    for kind in ("deb", "rpm"))
+        self.assertEqual([], sorted(deb ^ rpm - {"share/affinityd/examples/pool.c"}))
+        self.assertIn("affinityd", run(self.bin / "rpm/usr/sbin/affinityd", "--version", code=0).out)
+        self.assertEqual(0, run(self.bin / "rpm/usr/bin/affinityctl", "topology", "--json").code)
+
+
+class Upgrade(Packed):
     def test_an_upgrade_has_no_gap_and_keeps_edited_settings(self):
         self.install("affinityd")
         later, first = self.newer(), next(f"/opt/packages/{package.name}" for package in self.packages.glob("affinityd_*.deb"))
@@ -112,6 +135,8 @@ class Debian(Packed):
         for pid in held:
             self.at(pid, self.everywhere)
 
+
+class Removal(Packed):
     def test_removal_restores_everything_and_purge_leaves_nothing(self):
         before = self.files()
         self.install("affinityd", "affinity-tools", "libaffinity0", "libaffinity-dev")
@@ -131,16 +156,40 @@ class Debian(Packed):
         self.assertEqual([], sorted(before ^ self.files()))
         self.assertEqual("", self.inside("systemctl", "list-unit-files", "--no-legend", "affinity*", code=None).out)
 
-    def test_the_rpms_have_the_same_files_and_their_programs_run(self):
-        def below(folder):
-            return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
-        for kind, unpack in (("deb", "dpkg-deb --extract {} ."), ("rpm", "rpm2cpio {} | cpio --quiet -idm")):
-            (self.bin / kind).mkdir()
-            for package in self.packages.glob(f"*.{kind}"):
-                subprocess.run(["sh", "-ec", unpack.format(package)], cwd=self.bin / kind, check=True)
-        deb, rpm = ({name.removesuffix(".gz").removeprefix("usr/") for name in below(self.bin / kind) if "/share/doc/" not in name and "/licenses/" not in name}
-                    for kind in ("deb", "rpm"))
-        self.assertEqual([], sorted(deb ^ rpm - {"share/affinityd/examples/pool.c"}))
-        self.assertIn("affinityd", run(self.bin / "rpm/usr/sbin/affinityd", "--version", code=0).out)
-        self.assertEqual(0, run(self.bin / "rpm/usr/bin/affinityctl", "topology", "--json").code)
+class Rollout(Packed):
+    """The Ansible role. Its ssh enters the container."""
+
+    def play(self, *options, **variables):
+        ssh = self.bin / "ssh"
+        if not ssh.exists():
+            ssh.write_text(f'#!/bin/sh\nfor command; do :; done\nexec nsenter -t {self.first} -a sh -c "$command"\n', encoding="ascii")
+            ssh.chmod(0o755)
+            (self.bin / "play.yml").write_text("- {name: Roll out, hosts: all, gather_facts: false, roles: [affinityd]}\n", encoding="ascii")
+        files = [f"/opt/packages/{package.name}" for name in ("affinityd", "affinity-tools") for package in self.packages.glob(f"{name}_*.deb")]
+        told = json.dumps({"affinityd_packages": files, "ansible_ssh_executable": str(ssh), "ansible_ssh_transfer_method": "piped",
+                           "ansible_python_interpreter": "/usr/bin/python3"} | variables)
+        return run("ansible-playbook", "--inventory", "container,", "--extra-vars", told, *options, self.bin / "play.yml", timeout=300,
+                   env=os.environ | {"ANSIBLE_ROLES_PATH": str(SOURCES / "contrib/ansible"), "ANSIBLE_PIPELINING": "1", "ANSIBLE_LOCAL_TEMP": str(self.bin / "local"), "LC_ALL": "C.UTF-8"})
+
+    def test_a_second_run_changes_nothing_and_a_bad_policy_stops_before_anything_is_copied(self):
+        lint = run("ansible-lint", "--offline", "--profile", "production", ".", cwd=SOURCES / "contrib/ansible/affinityd", env=os.environ | {"LC_ALL": "C.UTF-8"})
+        self.assertEqual(0, lint.code, lint.text)
+        sleeper = self.transient("sleeper")
+        held = {"name": "held", "content": policy_text(cpus="0")}
+        first = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        self.assertEqual(0, first.code, first.text)
+        self.expect(sleeper, "0")
+        again = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        self.assertIn("changed=0 ", again.out, again.text)
+        bad = self.play(affinityd_policies=[{"name": "good", "content": policy_text(cpus="1")}, {"name": "bad", "content": "version: 1\nmatch: [\n"}])
+        self.assertNotEqual(0, bad.code)
+        self.assertIn("this is not YAML", bad.text)
+        self.assertEqual("held.yaml\n", self.inside("ls", POLICIES).out)
+        shown = self.play("--check", affinityd_policies=[held | {"content": policy_text(cpus="1")}])
+        self.assertEqual(0, shown.code, shown.text)
+        self.assertIn("sleep", shown.out)
+        self.at(sleeper, "0")
+        gone = self.play(affinityd_policies=[{"name": "held", "state": "absent"}])
+        self.assertIn("changed=2 ", gone.out, gone.text)  # the file, and the reload
+        self.expect(sleeper, self.everywhere)
