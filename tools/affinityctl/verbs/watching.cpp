@@ -103,19 +103,10 @@ class Vigil {
 };
 
 std::string words_of(const LocalitySubject& subject) {
-    switch (subject.kind) {
-    case Kind::process:
-        return fmt::format("process {}", subject.pid);
-    case Kind::nic:
-        return "interface " + subject.name;
-    case Kind::policy:
-        return "policy " + subject.name;
-    case Kind::unit:
-        return "unit " + subject.name;
-    case Kind::all:
-        break;
-    }
-    return "all processes";
+    constexpr std::array kinds{"all processes", "process", "interface", "policy", "unit"}; // as in Kind
+    const std::string kind = kinds.at(static_cast<std::size_t>(subject.kind));
+    if (subject.kind == Kind::process) return fmt::format("{} {}", kind, subject.pid);
+    return subject.kind == Kind::all ? kind : kind + " " + subject.name;
 }
 
 LocalitySubject find_subject(const std::string& word, const json& status, const Root& root) {
@@ -127,11 +118,23 @@ LocalitySubject find_subject(const std::string& word, const json& status, const 
                     subject.error().message};
 }
 
-/// The facts that the advice depends on: where all processes are meant, those of the busiest one's name.
-void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
-                const json& status, LocalityReport& report, std::function<bool(int)> is_meant) {
+/// All that was seen, worked out for this machine as it is now. The facts that the advice depends on are,
+/// where all processes are meant, those of the busiest one's name.
+LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
+                         const locality::Nearness& near, const LocalitySubject& subject,
+                         const LocalityWatch& watch, locality::ReadCounts seen, const json& status) {
+    std::function<bool(int)> is_meant = [&](int pid) { return watch.is_meant(pid); };
+    LocalityReport report{
+        .subject = words_of(subject),
+        .seen = {},
+        .figures = locality::figures_of(seen, near, is_meant),
+        .arrivals = locality::arrival_places(seen.counts, machine,
+                                             affinityd::inventory::name_space(root, "self", "net"), is_meant),
+        .facts = {},
+        .busiest = {}};
     auto figures = report.figures;
-    if (!report.busiest.empty()) {
+    if (subject.kind == Kind::all && !figures.workers.empty()) {
+        report.busiest = figures.workers.front().name;
         is_meant = [&](int pid) {
             const auto found = seen.names.find(pid);
             return found != seen.names.end() && found->second == report.busiest;
@@ -144,30 +147,9 @@ void find_facts(const Root& root, const locality::Nearness& near, const locality
         pids.push_back(worker.pid);
     report.facts.listeners = listeners_at_one_port(root, pids);
     report.facts.steered_by = steering_policy(status, pids);
-}
-
-/// All that was seen, worked out for this machine as it is now.
-LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
-                         const locality::Nearness& near, const LocalitySubject& subject,
-                         const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others,
-                         const json& status) {
-    const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
-    LocalityReport report{
-        .subject = words_of(subject),
-        .seen = {},
-        .figures = locality::figures_of(seen, near, is_meant),
-        .arrivals = locality::arrival_places(seen.counts, machine,
-                                             affinityd::inventory::name_space(root, "self", "net"), is_meant),
-        .facts = {},
-        .busiest = {}};
-    if (subject.kind == Kind::all && !report.figures.workers.empty())
-        report.busiest = report.figures.workers.front().name;
-    find_facts(root, near, seen, status, report, is_meant);
     report.facts.cpus = machine.topology.online.count();
+    std::erase_if(seen.counts, [&](const locality::ReadCount& count) { return !watch.is_meant(count.pid); });
     report.seen = std::move(seen);
-    if (wants_others && !report.seen.has_other_protocols)
-        report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
-    std::erase_if(report.seen.counts, [&](const locality::ReadCount& count) { return !is_meant(count.pid); });
     return report;
 }
 
@@ -187,8 +169,10 @@ Outcome run_locality(const WatchOptions& options, const Globals& globals) {
     }
     const auto machine = need(affinityd::machine::read_machine(root));
     const locality::Nearness near(machine.topology);
-    auto document = locality_document(
-        report_of(root, machine, near, subject, watch, std::move(seen), options.udp, status), near);
+    if (options.udp && !seen.has_other_protocols)
+        seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
+    auto document =
+        locality_document(report_of(root, machine, near, subject, watch, std::move(seen), status), near);
     document.picture = options.svg;
     return document;
 }
