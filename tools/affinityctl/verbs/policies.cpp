@@ -1,29 +1,312 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl policies: where each policy comes from, what it overrides and what it holds now; or one policy
-// in full.
+// affinityctl check: faults of policy files. affinityctl policies: where each policy comes from, what it
+// overrides and holds now; or one policy in full.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
+#include "host/file.hpp"
+#include "host/root.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/process_scan.hpp"
+#include "machine/labels.hpp"
+#include "machine/reader.hpp"
+#include "planner/check.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/reader.hpp"
+#include "policy/set_check.hpp"
+#include "policy/settings.hpp"
+#include "steer/reads.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
 namespace {
 
+namespace fs = std::filesystem;
 namespace policy = affinityd::policy;
+using affinityd::host::Root;
+using affinityd::planner::Matches;
 using nlohmann::json;
+using policy::Diagnostic;
+using policy::Severity;
+using Findings = std::vector<Diagnostic>;
+
+// clang-format off
+constexpr Field override_fields[] = {
+    {"name", "", "text", "the policy"},
+    {"path", "", "text", "the file that is not read"},
+    {"by", "", "text", "the file that takes its place"},
+    {"masked", "", "flag", "that one is empty, and switches the policy off"},
+};
+constexpr Field diagnostic_fields[] = {
+    {"severity", "", "text", "error, warning or note"},
+    {"file", "", "text", "the file"},
+    {"line", "", "count", "its line"},
+    {"column", "", "count", "its column"},
+    {"length", "", "count", "the length of the place, bytes"},
+    {"message", "", "text", "the finding"},
+    {"hint", "", "text", "the remedy, or empty"},
+};
+constexpr Field check_fields[] = {
+    {"ok", "", "flag", "there are no errors"},
+    {"errors", "", "count", "errors"},
+    {"warnings", "", "count", "warnings"},
+    {"notes", "", "count", "notes"},
+    {"policies", "", "text[]", "policies that were read"},
+    {"overrides", "", "object[]", "files that others override", override_fields},
+    {"processes", "", "count{}?", "processes that each policy matches now; null if none were read"},
+    {"diagnostics", "", "object[]", "the findings", diagnostic_fields},
+};
+// clang-format on
+
+void add_finding(const Diagnostic& finding, Document& into) {
+    constexpr std::array looks{Document::Look::name, Document::Look::mark, Document::Look::bad};
+    const auto whole = policy::to_string(finding);
+    const auto word = std::string(to_string(finding.severity)) + ":";
+    const auto at = whole.find(": " + word);
+    if (at == std::string::npos)
+        into.line(whole);
+    else
+        into.add(Document::Line{{{whole.substr(0, at + 2)},
+                                 {word, looks.at(static_cast<std::size_t>(finding.severity))},
+                                 {whole.substr(at + 2 + word.size())}}});
+    if (const auto source = policy::to_string(finding, true); source.size() > whole.size())
+        into.add(Document::Verbatim{source.substr(whole.size() + 1), true});
+}
+
+/// Overrides, each finding with its source line, the processes that match now, and the number of findings.
+Document check_document(const policy::ReadResult& result, const Findings& findings,
+                        const std::optional<Matches>& matches) {
+    const auto number_of = [&](Severity severity) {
+        return static_cast<std::size_t>(std::ranges::count(findings, severity, &Diagnostic::severity));
+    };
+    const auto errors = number_of(Severity::error), warnings = number_of(Severity::warning),
+               notes = number_of(Severity::note);
+    Document document;
+    json names = json::array(), overrides = json::array(), matched, found = json::array();
+    for (const auto& each : result.set.overrides) {
+        overrides.push_back(record(override_fields, {each.name, each.path, each.by, each.masked}));
+        document.line(each.by + ": " + (each.masked ? "masks " : "overrides ") + each.path);
+    }
+    for (const auto& each : findings) {
+        found.push_back(record(diagnostic_fields, {to_string(each.severity), each.at.file, each.at.line,
+                                                   each.at.column, each.length, each.message, each.hint}));
+        add_finding(each, document);
+    }
+    std::size_t good = 0;
+    for (std::size_t at = 0; at < result.set.policies.size(); ++at) {
+        const auto& one = result.set.policies[at];
+        names.push_back(one.name);
+        good += std::ranges::none_of(findings, [&](const Diagnostic& finding) {
+            return finding.severity == Severity::error && finding.at.file == one.at.file;
+        });
+        if (!matches) continue;
+        matched[one.name] = matches->processes[at];
+        if (const auto number = matches->processes[at]; number > 0)
+            document.line(one.name + ": " +
+                          affinityd::counted(number, "process matches now", "processes match now"));
+    }
+    document.line(fmt::format("{}, {}, {}; {} without errors", affinityd::counted(errors, "error"),
+                              affinityd::counted(warnings, "warning"), affinityd::counted(notes, "note"),
+                              affinityd::counted(good, "policy", "policies")));
+    document.value = record(check_fields, {errors == 0, errors, warnings, notes, std::move(names),
+                                           std::move(overrides), std::move(matched), std::move(found)});
+    document.code = errors > 0 ? exit_findings : exit_ok;
+    return document;
+}
+
+constexpr std::array unit_folders{"/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/system",
+                                  "/etc/systemd/system"};
+
+/// In the order of their names; none where there is no such folder.
+std::set<fs::path> files_in(const fs::path& folder) {
+    std::set<fs::path> files;
+    std::error_code code;
+    for (fs::directory_iterator at(folder, code); !code && at != fs::directory_iterator(); at.increment(code))
+        files.insert(at->path());
+    return files;
+}
+
+/// CPUAffinity= of a unit's files on this machine, drop-ins last; "": it has none.
+std::string unit_affinity(const std::string& unit) {
+    constexpr std::string_view key = "CPUAffinity=";
+    std::vector<std::string> names{unit};
+    if (const auto at = unit.find('@'), dot = unit.rfind('.'); at < dot && dot != std::string::npos)
+        names.insert(names.begin(), unit.substr(0, at + 1) + unit.substr(dot)); // its template
+    std::vector<fs::path> files;
+    for (const auto& name : names)
+        for (const char* folder : unit_folders)
+            files.push_back(fs::path(folder) / name);
+    for (const auto& name : names)
+        for (const char* folder : unit_folders)
+            std::ranges::copy_if(files_in(fs::path(folder) / (name + ".d")), std::back_inserter(files),
+                                 [](const fs::path& file) { return file.extension() == ".conf"; });
+    std::string value; // of the last assignment; an empty one takes back those before it
+    for (const auto& file : files) {
+        std::ifstream in(file);
+        for (std::string line; std::getline(in, line);)
+            if (line.starts_with(key)) value = line.substr(key.size());
+    }
+    return value;
+}
+
+/// Units that the machine has files of, and the users of etc/passwd. A recording has neither.
+affinityd::planner::KnownNames read_known_names(const Root& root) {
+    affinityd::planner::KnownNames names;
+    const auto passwd = root.etc().text("passwd").value_or("");
+    for (const auto line : affinityd::split(passwd, '\n'))
+        if (const auto colon = line.find(':'); colon != std::string_view::npos && colon > 0)
+            names.users.emplace_back(line.substr(0, colon));
+    for (const char* folder : unit_folders)
+        if (root.is_live())
+            for (const auto& file : files_in(folder))
+                names.units.push_back(file.filename().string());
+    return names;
+}
+
+struct CheckOptions {
+    std::vector<std::string> paths;
+    bool strict = false;
+};
+
+/// Processes that the policies match now; no value on a recording without processes.
+std::optional<Matches> on_processes(const policy::PolicySet& set, const Root& root) {
+    namespace inventory = affinityd::inventory;
+    inventory::FactSources sources(root, inventory::ask_name_service);
+    std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
+    std::vector<const inventory::ProcessFacts*> processes;
+    for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
+        if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan) {
+            kept.push_back((*scan)->shared_facts());
+            processes.push_back(kept.back().get());
+        }
+    if (kept.empty()) return std::nullopt;
+    return affinityd::planner::check_matches(set, processes, read_known_names(root));
+}
+
+/// A library that programs ask for the number of CPUs, among those that the processes have mapped; "": none.
+std::string counting_library(const Root& root, const std::vector<int>& pids) {
+    for (const int pid : pids) {
+        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
+        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
+            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
+    }
+    return {};
+}
+
+void note(Findings& into, const policy::Policy& about, std::string message, std::string hint) {
+    into.push_back({.severity = Severity::note,
+                    .at = about.at,
+                    .length = 1,
+                    .message = std::move(message),
+                    .hint = std::move(hint),
+                    .source_line = {}});
+}
+
+/// A unit's own CPUs, which the policy of its processes replaces.
+void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::string>& units, Findings& into) {
+    const bool places_tasks = policy.model == policy::Model::process || policy.model == policy::Model::full;
+    if (policy.prior == policy::Prior::keep || !places_tasks) return;
+    for (const auto& unit : units)
+        if (const auto cpus = unit_affinity(unit); !cpus.empty())
+            note(into, policy,
+                 fmt::format("{} has CPUAffinity={} of its own, which this policy replaces", unit, cpus),
+                 "remove it there, or write prior: keep");
+}
+
+/// Policies that steer, where the kernel does not let a daemon do it. Only root can find out.
+void tell_of_steering(const policy::PolicySet& set, const Root& root, Findings& into) {
+    const auto first = std::ranges::find_if(set.policies, [](const policy::Policy& one) {
+        return one.model == policy::Model::full && one.steer != policy::Steer::none;
+    });
+    if (first == set.policies.end() || ::geteuid() != 0) return;
+    if (const auto reads = affinityd::steer::Reads::open(root, {.with_takers = true}); !reads)
+        note(into, *first,
+             "connections cannot be steered to their workers here, and reads are not counted: " +
+                 reads.error().message,
+             "affinityd(8) says what BPF needs; steer: none does without it");
+}
+
+/// Adds the findings of the machine; returns the processes that match.
+std::optional<Matches> check_here(const policy::PolicySet& set, const std::string& path, Findings& into) {
+    const auto root = need(Root::open(path));
+    const auto machine = need(affinityd::machine::read_machine(root));
+    auto matches = on_processes(set, root);
+    std::ranges::copy(machine.label_findings, std::back_inserter(into));
+    affinityd::planner::CheckedHere known;
+    for (std::size_t i = 0; matches && i < set.policies.size(); ++i) {
+        const auto& one = set.policies[i];
+        if (auto library = counting_library(root, matches->pids[i]); !library.empty())
+            known.counting.emplace(one.name, std::move(library));
+        if (root.is_live()) tell_of_unit_affinity(one, matches->units[i], into);
+    }
+    if (root.is_live()) tell_of_steering(set, root, into);
+    std::ranges::move(affinityd::planner::check_on_machine(set, machine, known), std::back_inserter(into));
+    if (matches) std::ranges::copy(matches->notes, std::back_inserter(into));
+    return matches;
+}
+
+/// The settings that are named, or those at the usual place if there are any.
+void check_settings_files(const std::vector<std::string>& paths, bool usual, Findings& into) {
+    for (const auto& path : usual ? std::vector<std::string>{policy::standard_settings} : paths) {
+        const auto text = need(affinityd::host::read_file(path));
+        if (!text && !usual) throw CallError{exit_failure, path + ": there is no such file"};
+        if (text) std::ranges::move(policy::check_settings(path, *text), std::back_inserter(into));
+    }
+}
+
+Outcome run_check(const CheckOptions& options, const Globals& globals) {
+    Findings findings;
+    const bool usual = options.paths.empty();
+    // A file of the name of the daemon's settings is no policy.
+    auto paths = options.paths;
+    const auto rest = std::ranges::stable_partition(
+        paths, [](const std::string& path) { return path.substr(path.rfind('/') + 1) != "affinityd.yaml"; });
+    check_settings_files({rest.begin(), rest.end()}, usual, findings);
+    paths.erase(rest.begin(), rest.end());
+    // Settings alone are no reason to look at the daemon's policies.
+    auto documents = usual ? read_policy_folders({}, globals) : need(policy_documents(paths, findings));
+    // Files of forms of labels are another language.
+    std::erase_if(documents, [&](const policy::Document& document) {
+        const bool is_labels = affinityd::machine::has_labels(document.text);
+        if (is_labels)
+            std::ranges::move(affinityd::machine::check_labels(document.path, document.text),
+                              std::back_inserter(findings));
+        return is_labels;
+    });
+    auto result = policy::read_policies(documents);
+    std::ranges::move(result.diagnostics, std::back_inserter(findings));
+    std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
+    if (!globals.is_recorded()) policy::resolve_programs(result.set);
+    const auto matches = check_here(result.set, globals.root, findings);
+    policy::add_source_lines(findings, documents);
+    policy::sort_by_place(findings);
+    for (auto& finding : findings)
+        if (options.strict && finding.severity == Severity::warning) finding.severity = Severity::error;
+    std::ranges::stable_sort(findings, std::ranges::greater{}, &Diagnostic::severity);
+    return check_document(result, findings, matches);
+}
 
 struct PoliciesOptions {
     std::vector<std::string> folders;
@@ -180,6 +463,22 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 }
 
 } // namespace
+
+Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
+    return run_check({.paths = paths}, globals);
+}
+
+void add_check(CLI::App& app, Globals& globals, int& status) {
+    const auto [verb, options] = add_verb(app,
+                                          {.name = "check",
+                                           .summary = "faults of policy files; needs no daemon",
+                                           .example = "affinityctl check nginx.yaml",
+                                           .answer = check_fields},
+                                          globals, status, run_check);
+    verb->add_flag("--strict", options->strict, "warnings are errors");
+    verb->add_option("PATH", options->paths,
+                     "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");
+}
 
 void add_policies(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =

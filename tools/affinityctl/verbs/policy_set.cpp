@@ -4,20 +4,17 @@
 #include "accounting/measurements.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/escape.hpp"
-#include "host/file.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,12 +51,17 @@ KnownLatencies measured_here(const affinityd::host::Root& root, const topology::
     return affinityd::machine::latencies_here(*latencies, machine, topology::read_cpu_model(root));
 }
 
-affinityd::Result<std::optional<std::string>> standard_input() {
-    constexpr std::size_t limit = 1U << 20; // as of files
-    std::string text(limit + 1, '\0');
-    text.resize(std::fread(text.data(), 1, text.size(), stdin));
-    if (std::ferror(stdin) != 0) return affinityd::fail("cannot read standard input", "-");
-    if (text.size() > limit) return affinityd::fail("larger than 1 MiB", "-");
+/// Of a file, a pipe or, for "-", standard input.
+affinityd::Result<std::string> read_input(const std::string& path, std::size_t most_bytes) {
+    std::ifstream file(path == "-" ? "/dev/stdin" : path);
+    if (!file)
+        return affinityd::fail(errno == ENOENT ? "there is no such file or folder" : "cannot open", path,
+                               errno);
+    std::string text(most_bytes + 1, '\0');
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+    if (text.size() > most_bytes)
+        return affinityd::fail(fmt::format("larger than {} MiB", most_bytes >> 20U), path);
     return text;
 }
 
@@ -77,9 +79,8 @@ affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vec
             std::ranges::move(*found, std::back_inserter(documents));
             continue;
         }
-        auto text = path == "-" ? standard_input() : affinityd::host::read_file(path);
+        auto text = read_input(path, 1U << 20U); // as of installed files
         if (!text) return std::unexpected(text.error());
-        if (!*text) return affinityd::fail("there is no such file or folder", path);
         const auto [first, fresh] = files.try_emplace(std::filesystem::path(path).filename().string(), path);
         if (!fresh && first->second != path)
             findings.push_back({.severity = policy::Severity::error,
@@ -88,7 +89,7 @@ affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vec
                                 .message = "a policy of this name is in " + first->second + " too",
                                 .hint = "the file's name names the policy; rename one",
                                 .source_line = {}});
-        documents.push_back({.path = path, .text = std::move(**text), .is_named = true});
+        documents.push_back({.path = path, .text = std::move(*text), .is_named = true});
     }
     return documents;
 }
@@ -132,13 +133,10 @@ Preview preview_policy_set(const std::vector<std::string>& paths, const Globals&
 }
 
 affinityd::Result<topology::Latencies> read_latency_table(const std::string& path) {
-    std::ifstream file(path == "-" ? "/dev/stdin" : path); // it may be a pipe
-    if (!file) return affinityd::fail(errno == ENOENT ? "there is no such file" : "cannot open", path, errno);
-    std::string text(topology::most_csv_bytes + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(file.gcount()));
+    const auto text = read_input(path, topology::most_csv_bytes);
+    if (!text) return std::unexpected(text.error());
     auto latencies =
-        text.starts_with('{') ? topology::latencies_from_json(text) : topology::latencies_from_csv(text);
+        text->starts_with('{') ? topology::latencies_from_json(*text) : topology::latencies_from_csv(*text);
     if (!latencies)
         latencies.error().subject =
             path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
