@@ -42,8 +42,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> synonyms{
      {"why", "affinityctl explain"},
      {"diff", "affinityctl plan"}}};
 
-/// --help in 80 columns, in the words of the manual. That of a verb is at most as long as a terminal of 24
-/// lines: where there are many options, the rest of their description is in the manual.
+/// --help in 80 columns and 24 lines, in the words of the manual.
 class HelpPage : public CLI::Formatter {
   public:
     std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
@@ -52,18 +51,27 @@ class HelpPage : public CLI::Formatter {
         if (app->get_parent() == nullptr)
             return "Usage: affinityctl [--json] [--root RECORDING] [--runtime-dir DIR] [-H HOST] VERB" +
                    verbs + footer;
-        std::string text;
-        for (const bool is_brief : {false, true}) {
-            text = wrapped(app->get_description(), "", page) + make_usage(app, name);
-            for (const bool positional : {true, false})
-                for (const auto* option : app->get_options())
-                    if (!option->get_group().empty() && option->get_positional() == positional &&
-                        option != app->get_help_ptr())
-                        text += row_of(*option, is_brief);
-            text += verbs + "\n" + footer;
-            if (std::ranges::count(text, '\n') <= 24) break;
-        }
-        return text;
+        auto text = wrapped(app->get_description(), "", page) + make_usage(app, name);
+        for (const bool positional : {true, false})
+            for (const auto* option : app->get_options())
+                if (!option->get_group().empty() && option->get_positional() == positional &&
+                    option != app->get_help_ptr())
+                    text += make_option(option, positional);
+        return text + verbs + "\n" + footer;
+    }
+    std::string make_option(const CLI::Option* option, bool is_positional) const override {
+        constexpr std::size_t column = 22;
+        const auto type = option->get_type_name();
+        auto left = "  " + option->get_name(is_positional, !is_positional);
+        if (const auto values = type.find('{'); values != std::string::npos)
+            left += " " + type.substr(values, type.find('}') + 1 - values);
+        else if (!type.empty() && !is_positional)
+            left += " " + type.substr(0, type.find(':'));
+        auto text = option->get_description();
+        if (const auto usual = option->get_default_str(); !usual.empty() && usual != "false")
+            text += " (default: " + usual + ")";
+        if (left.size() + 2 <= column) return wrapped(text, left.append(column - left.size(), ' '), page);
+        return left + "\n" + wrapped(text, std::string(column, ' '), page);
     }
     std::string make_subcommand(const CLI::App* verb) const override {
         return wrapped(verb->get_description(), fmt::format("  {:<10}", verb->get_name()), page);
@@ -71,23 +79,6 @@ class HelpPage : public CLI::Formatter {
 
   private:
     static constexpr Page page{.width = 80};
-    static std::string row_of(const CLI::Option& option, bool is_brief) {
-        constexpr std::size_t column = 20;
-        const bool is_positional = option.get_positional();
-        const auto type = option.get_type_name();
-        auto left = "  " + option.get_name(is_positional, !is_positional);
-        if (const auto values = type.find('{'); values != std::string::npos)
-            left += " " + type.substr(values, type.find('}') + 1 - values);
-        else if (!type.empty() && !is_positional)
-            left += " " + type.substr(0, type.find(':'));
-        auto text = option.get_description();
-        if (is_brief) text.resize(std::min(text.size(), text.find(';')));
-        if (const auto usual = option.get_default_str(); !usual.empty() && usual != "false")
-            text += " (default: " + usual + ")";
-        if (is_brief && left.size() > column) return cut(left + "  " + text, page.width, page) + "\n";
-        if (left.size() + 2 <= column) return wrapped(text, left.append(column - left.size(), ' '), page);
-        return left + "\n" + wrapped(text, std::string(column, ' '), page);
-    }
 };
 
 /// Standard output is a terminal that shows colours, and NO_COLOR is not set.

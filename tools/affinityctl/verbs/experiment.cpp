@@ -25,14 +25,13 @@ using affinityd::Result;
 using nlohmann::json;
 
 void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
-    verb.add_option("--cpus", options.cpus,
-                    "a CPU-set expression as in policies; default: all this program may use")
+    verb.add_option("--cpus", options.cpus, "a CPU-set expression as in policies; default: all allowed")
         ->type_name("EXPR")
         ->check(not_empty());
     verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
     add_picture(verb, options.svg, "also draw it into this file");
     verb.add_flag("--no-history", options.no_history, "do not keep the result");
-    verb.add_option("--state-dir", options.state_dir, "the folder with the history in which it is kept")
+    verb.add_option("--state-dir", options.state_dir, "the folder of the history")
         ->type_name("DIR")
         ->capture_default_str();
 }

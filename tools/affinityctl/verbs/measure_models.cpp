@@ -598,54 +598,42 @@ Outcome run(const Globals& globals, MeasureModelsOptions options) {
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
-    verb.add_option("--connections", options.connections, "connections, each over an interface of its own")
+    verb.add_option("--connections", options.connections, "connections, each over its own interface")
         ->capture_default_str()
         ->check(in_range(1U, most_connections));
-    verb.add_option("--nics", options.nics,
-                    "pairs of NICs joined by a cable, as eth1:eth2,eth3:eth4, none of them in use; each "
-                    "receives a connection; at the end they are put back")
+    verb.add_option("--nics", options.nics, "joined pairs of unused NICs instead: eth1:eth2,eth3:eth4")
         ->check(not_empty())
         ->excludes("--connections");
 }
 
 void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
-    verb.add_option("--rounds", options.setup.rounds,
-                    "rounds of each model and size; below 4 there is no verdict")
+    verb.add_option("--rounds", options.setup.rounds, "rounds of each; below 4 no verdict")
         ->capture_default_str()
         ->check(in_range(1, 1000));
-    verb.add_option("--seconds", options.setup.round.seconds,
-                    "length of a round (300ms, 2s; a number is seconds)")
+    verb.add_option("--seconds", options.setup.round.seconds, "length of a round")
         ->type_name("TIME")
         ->capture_default_str()
         ->transform(time_from(Seconds(0.1), Seconds(60)));
-    verb.add_option("--models", options.models,
-                    "which, in this order; the others are compared with the first; none,none: an A/A run")
+    verb.add_option("--models", options.models, "in this order, compared with the first")
         ->capture_default_str();
-    verb.add_option("--sockbuf", options.setup.round.socket_buffer,
-                    "socket buffer size; 0: the kernel's own sizing, at which veth pairs lose packets")
+    verb.add_option("--sockbuf", options.setup.round.socket_buffer, "socket buffers, bytes; 0: the kernel's")
         ->capture_default_str()
         ->check(in_range(0, 1 << 30));
     add_experiment_options(verb, options.common);
 }
 
 void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
-    verb.add_option("--direction", options.direction,
-                    "the work of the system under test; answer: requests only, see --rr")
+    verb.add_option("--direction", options.direction, "the work of the system under test")
         ->capture_default_str()
         ->check(CLI::IsMember({"receive", "transmit", "both", "answer"}));
     auto* length = verb.add_option("--length", options.length, "bytes of one read or write")
                        ->default_str(std::to_string(LoadPoint{}.bytes))
                        ->check(in_range(std::size_t{1}, most_bytes));
-    verb.add_option(
-            "--sizes", options.sizes,
-            fmt::format("a curve over these bytes of one read or write; alone or all: {}", paper_sizes))
+    verb.add_option("--sizes", options.sizes, fmt::format("a curve over sizes; all: {}", paper_sizes))
         ->expected(0, 1)
         ->default_str("all")
         ->excludes(length);
-    verb.add_option(
-            "--rr", options.exchanges,
-            "also requests and responses, one at a time on each connection: REQUEST[:RESPONSE] bytes, "
-            "several between commas; alone: 1")
+    verb.add_option("--rr", options.exchanges, "also requests and responses of so many bytes")
         ->expected(0, 1)
         ->default_str(one_byte);
 }
@@ -654,14 +642,14 @@ void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
 
 void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureModelsOptions>();
-    auto* verb = add_verb(
-        parent,
-        {.name = "models",
-         .summary = "the four affinity models side by side, on veth pairs made for it or on NICs; needs root",
-         .example = "affinityctl measure models --connections 4 --sizes --rr --svg models.svg",
-         .answer = models_json_fields,
-         .manual = "affinityctl-measure(1)"},
-        globals, status, [&globals, options] { return run(globals, *options); });
+    auto* verb =
+        add_verb(parent,
+                 {.name = "models",
+                  .summary = "the four affinity models side by side, on veth pairs or NICs; needs root",
+                  .example = "affinityctl measure models --sizes --rr --svg models.svg",
+                  .answer = models_json_fields,
+                  .manual = "affinityctl-measure(1)"},
+                 globals, status, [&globals, options] { return run(globals, *options); });
     add_testbed_options(*verb, *options);
     add_load_options(*verb, *options);
     add_round_options(*verb, *options);
