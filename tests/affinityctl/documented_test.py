@@ -22,7 +22,7 @@ def documents():
     yield SOURCE / "README.md"
     for folder in ("docs", "policies", "systemd"):
         for path in sorted((SOURCE / folder).iterdir()):
-            if path.is_file() and path.suffix != ".cpp" and path.name != "meson.build":
+            if path.is_file() and path.suffix not in (".cpp", ".py") and path.name != "meson.build":
                 yield path
 
 
