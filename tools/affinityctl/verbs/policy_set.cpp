@@ -54,9 +54,8 @@ KnownLatencies measured_here(const affinityd::host::Root& root, const topology::
 /// Of a file, a pipe or, for "-", standard input.
 affinityd::Result<std::string> read_input(const std::string& path, std::size_t most_bytes) {
     std::ifstream file(path == "-" ? "/dev/stdin" : path);
-    if (!file)
-        return affinityd::fail(errno == ENOENT ? "there is no such file or folder" : "cannot open", path,
-                               errno);
+    if (!file && errno == ENOENT) return affinityd::fail("there is no such file or folder", path);
+    if (!file) return affinityd::fail("cannot open", path, errno);
     std::string text(most_bytes + 1, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(file.gcount()));
