@@ -88,7 +88,7 @@ class Debian(Packed):
             (self.bin / kind).mkdir()
             for package in self.packages.glob(f"*.{kind}"):
                 subprocess.run(["sh", "-ec", unpack.format(package)], cwd=self.bin / kind, check=True)
-        deb, rpm = ({name.removesuffix(".gz").removeprefix("usr/") for name in below(self.bin / kind) if "/share/doc/" not in name and "/licenses/" not in name}
+        deb, rpm = ({name.removesuffix(".gz").removeprefix("usr/").replace("zsh/vendor-completions/", "zsh/site-functions/") for name in below(self.bin / kind) if "/share/doc/" not in name and "/licenses/" not in name}
                     for kind in ("deb", "rpm"))
         self.assertEqual([], sorted(deb ^ rpm - {"share/affinityd/examples/pool.c"}))
         self.assertIn("affinityd", run(self.bin / "rpm/usr/sbin/affinityd", "--version", code=0).out)
