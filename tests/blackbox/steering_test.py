@@ -124,7 +124,7 @@ while True:
     mine.sendto(f"{os.getpid()} {len(data) - 1} {cpu()}".encode(), peer)
 """
 # So many sockets of UDP, each on an address and a port of its own.
-CROWD = """import resource, socket, sys, time
+MANY_SOCKETS = """import resource, socket, sys, time
 number = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
 kept = []
@@ -530,7 +530,7 @@ class Steered(Net):
     def test_among_more_sockets_of_udp_than_are_listed_the_kernel_chooses(self):
         """The kernel lists them slowly, and any user may open them."""
         self.near.ip("link", "set", "lo", "up")
-        crowd = self.spawn(*self.near.command(*python(CROWD, "8000")), stdout=-1, text=True)
+        crowd = self.spawn(*self.near.command(*python(MANY_SOCKETS, "8000")), stdout=-1, text=True)
         self.assertEqual("ready\n", crowd.process.stdout.readline())
         daemon = self.begin_datagrams("accept", "0.0.0.0")
 
