@@ -49,8 +49,8 @@ class HelpPage : public CLI::Formatter {
         const auto verbs = make_subcommands(app, mode);
         const auto footer = wrapped(app->get_footer(), "", page);
         if (app->get_parent() == nullptr)
-            return "Usage: affinityctl [--json] [--root RECORDING] [--runtime-dir DIR] [-H HOST] VERB" +
-                   verbs + footer;
+            return "Usage: affinityctl [--json] [--root DIR] [--runtime-dir DIR] [-H HOST] VERB" + verbs +
+                   footer;
         auto text = wrapped(app->get_description(), "", page) + make_usage(app, name);
         for (const bool positional : {true, false})
             for (const auto* option : app->get_options())
