@@ -359,7 +359,9 @@ status::Overview Daemon::overview(const Holdings& holdings) {
                               .passes = work().passes(),
                               .passing = work().passing(),
                               .last_pass = last_pass_,
+                              .pass_length = pass_length_,
                               .by_event = tasks_.events().handled(),
+                              .latencies = tasks_.events().latencies(),
                               .events_lost = events_lost_,
                               .load = loading_.status()};
     add_outcomes(shared_.executor, overview);

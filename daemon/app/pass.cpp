@@ -56,6 +56,7 @@ class Daemon::Pass final : public Job {
 
 /// One pass: everything once, in this order.
 Slices Daemon::pass() {
+    const auto begun = std::chrono::steady_clock::now();
     const bool has_changed = std::exchange(machine_changed_, false);
     if (has_changed)
         for (auto reading = reread_machine(); !reading.step(a_part);)
@@ -103,6 +104,7 @@ Slices Daemon::pass() {
     shared_.executor.end_pass();
     shared_.log.tell_held_back();
     last_pass_ = std::chrono::system_clock::now();
+    pass_length_ = std::chrono::steady_clock::now() - begun;
     static_cast<void>(problems()); // new ones began now at the latest
     answers_.finish();
 }

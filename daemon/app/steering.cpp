@@ -117,7 +117,7 @@ void Steering::end_all() {
         if (space.lanes) space.lanes->end();
     spaces_.clear();
     space_of_.clear();
-    takers_.clear();
+    accepts_.clear();
     reads_.reset();
     why_not_.clear();
     kept_.remove_all();
@@ -144,10 +144,10 @@ void Steering::look() {
     is_paused_ |= reads_->take_events().value_or(false);
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
     Takers takers;
-    takers_.clear();
+    accepts_.clear();
     for (const auto& taker : reads_->takers()) {
         takers.emplace(taker.listener, taker);
-        takers_.insert(taker.process);
+        accepts_[{taker.process, taker.thread}] += taker.taken;
     }
     const auto processes = steered_processes();
     for (auto space = spaces_.begin(); space != spaces_.end();) {
@@ -637,17 +637,25 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
 }
 
 bool Steering::takes_none(const KnownProcess& process) const {
-    if (takers_.contains(process.id.tid)) return false;
+    const auto taker = accepts_.lower_bound({process.id.tid, 0});
+    if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
     const auto plan = plan_of(shared_.current->policy(process.policy).name);
     return plan && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen);
 }
 
 status::PolicyStatus::Packets Steering::packets(const std::string& policy) const {
-    status::PolicyStatus::Packets packets{plan_of(policy), local(counts_of(policy), 0), {}};
+    status::PolicyStatus::Packets packets{plan_of(policy), local(counts_of(policy), 0), {}, {}};
     for (const auto& [task, mover] : movers_) {
         const auto* process = find(mover.process);
         if (process != nullptr && moves(*process) && shared_.current->policy(process->policy).name == policy)
             ++packets.tasks[mover.state];
+    }
+    auto& accepts = packets.accepts;
+    for (const auto& [task, taken] : accepts_) {
+        const auto* process = tasks_.table().find(task.first);
+        if (process == nullptr || shared_.current->policy(process->policy).name != policy) continue;
+        accepts.least = accepts.workers++ == 0 ? taken : std::min(accepts.least, taken);
+        accepts.most = std::max(accepts.most, taken);
     }
     return packets;
 }

@@ -177,10 +177,10 @@ class Steering {
     std::size_t looks_ = 0;                    ///< after processes were placed, that are still to come
     std::map<std::uint64_t, Space> spaces_;    ///< by inode
     std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer
-    std::set<int> takers_;                     ///< processes that took connections
-    std::map<int, Reader> readers_;            ///< by pid
-    std::map<std::string, Record> records_;    ///< by policy
-    std::unordered_map<TaskId, Mover> movers_; ///< those of which packets were seen
+    std::map<std::pair<int, int>, std::uint64_t> accepts_; ///< taken, by process and thread
+    std::map<int, Reader> readers_;                        ///< by pid
+    std::map<std::string, Record> records_;                ///< by policy
+    std::unordered_map<TaskId, Mover> movers_;             ///< those of which packets were seen
     std::unordered_set<TaskId> news_;
 };
 

@@ -203,7 +203,7 @@ void EventQueue::add(const ProcEvent& event, bool all_children, Clock::time_poin
     if (!is_of_process && !entries_.contains(event.pid) && !is_known(event.pid)) return;
     auto* news = find_or_add(event.pid, now);
     if (news == nullptr) return;
-    ++news->events;
+    if (news->events++ == 0) news->first = std::chrono::nanoseconds(event.at);
     news->has_changed |= is_of_process;
     news->is_whole |= is_of_process;
     news->has_lost_main |= is_end(event);

@@ -116,10 +116,11 @@ struct ThreadNews {
 /// Things to do about one process, in this order.
 struct ProcessNews {
     int pid = 0;
-    std::optional<uid_t> person; ///< pays for it; no value: not asked for
-    unsigned events = 0;         ///< taken from the kernel for it
-    bool has_lost_main = false;  ///< the main thread has ended, and perhaps the process
-    bool is_whole = false;       ///< the process is to be looked at with all its threads
+    std::optional<uid_t> person;       ///< pays for it; no value: not asked for
+    unsigned events = 0;               ///< taken from the kernel for it
+    std::chrono::nanoseconds first{0}; ///< of them: when it happened, by the monotonic clock
+    bool has_lost_main = false;        ///< the main thread has ended, and perhaps the process
+    bool is_whole = false;             ///< the process is to be looked at with all its threads
     std::vector<ThreadNews> threads{};
     std::optional<int> creator{}; ///< the process that forked it, if that is why it is looked at
     bool has_changed = false;     ///< some event said so; otherwise its time to be looked at again has come
@@ -162,6 +163,8 @@ class EventQueue {
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
     [[nodiscard]] std::uint64_t handled() const { return handled_; }
+    /// Of events after which something was placed: the time from there to its end.
+    [[nodiscard]] status::Latencies& latencies() { return latencies_; }
     /// The kernel tells of no processes, and why; "": it does.
     void set_absence(std::string why) { absence_ = std::move(why); }
     [[nodiscard]] const std::string& absence() const { return absence_; }
@@ -195,6 +198,7 @@ class EventQueue {
     std::vector<int> muted_;
     bool left_out_ = false;
     std::uint64_t handled_ = 0;
+    status::Latencies latencies_;
     std::string absence_;
     LaterLooks later_;
 };

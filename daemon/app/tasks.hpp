@@ -103,6 +103,12 @@ class Tasks {
     [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
     /// Events that wait to be handled, and the budgets that pay for them.
     [[nodiscard]] EventQueue& events() { return events_; }
+    /// How often something was placed or restored since the start.
+    [[nodiscard]] std::uint64_t placed() const {
+        const auto& counts = shared_.executor.counts();
+        return counts[static_cast<std::size_t>(enforcer::Outcome::done)] +
+               counts[static_cast<std::size_t>(enforcer::Outcome::narrowed)];
+    }
 
   private:
     void give_up_list(const std::string& why);

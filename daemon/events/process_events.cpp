@@ -135,8 +135,11 @@ steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, stead
     auto process = queue().next(now);
     if (!process) return steady_clock::now();
     for (; process; process = queue().next(now)) {
+        const auto placed = manager_.tasks().placed();
         handle(*process);
         const auto begun = std::exchange(now, steady_clock::now());
+        if (process->events > 0 && manager_.tasks().placed() != placed)
+            queue().latencies().add(now.time_since_epoch() - process->first);
         queue().charge(*process, now - begun, now);
         if (now >= end) break;
     }

@@ -75,6 +75,7 @@ std::optional<ProcEvent> parse_body(std::span<const std::byte> bytes) {
     ProcEvent event;
     std::uint32_t what = 0;
     if (!load(bytes, offsetof(proc_event, what), what)) return std::nullopt;
+    load(bytes, offsetof(proc_event, timestamp_ns), event.at);
     switch (what) {
     case proc_event::PROC_EVENT_FORK:
         event.kind = ProcEvent::Kind::fork;

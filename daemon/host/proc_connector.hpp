@@ -28,9 +28,10 @@ struct ProcEvent {
         exit
     };
     Kind kind = Kind::fork;
-    int pid = 0;        ///< process (tgid) it happened to; of a fork: the new one's
-    int tid = 0;        ///< its thread; equal to pid for the main thread
-    int parent_pid = 0; ///< fork: process that forked; exit: the parent process, where the kernel tells it
+    int pid = 0;          ///< process (tgid) it happened to; of a fork: the new one's
+    int tid = 0;          ///< its thread; equal to pid for the main thread
+    std::uint64_t at = 0; ///< ns of the monotonic clock, as the kernel saw it
+    int parent_pid = 0;   ///< fork: process that forked; exit: the parent process, where the kernel tells it
     std::array<char, 16> name{}; ///< comm: the new name, any bytes, NUL-terminated unless full
 
     [[nodiscard]] std::string_view comm() const;

@@ -177,6 +177,18 @@ std::string joined_text(const planner::Joined& joined) {
     return text;
 }
 
+json latencies_json(const Latencies& latencies) {
+    json buckets = json::array();
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < latencies.counts.size(); ++i) {
+        count += latencies.counts[i];
+        const bool is_last = i == Latencies::bounds.size();
+        buckets.push_back(
+            {{"up_to_seconds", is_last ? json(nullptr) : json(Latencies::bounds[i])}, {"count", count}});
+    }
+    return {{"count", count}, {"seconds", latencies.seconds}, {"buckets", std::move(buckets)}};
+}
+
 json number(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 json past_json(const accounting::PastCost& past) {
@@ -327,6 +339,8 @@ json to_json(const PolicyStatus& policy) {
         value["steer"] = {{"listeners", policy.packets.steer->steered},
                           {"left", to_json(policy.packets.steer->left)}};
     }
+    if (const auto& accepts = policy.packets.accepts; accepts.workers > 0)
+        value["accepts"] = {{"workers", accepts.workers}, {"least", accepts.least}, {"most", accepts.most}};
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
     return value;
 }
@@ -399,9 +413,11 @@ json to_json(const Overview& overview) {
             {"last_pass_at", overview.last_pass.time_since_epoch().count() == 0
                                  ? json(nullptr)
                                  : json(iso_time(overview.last_pass))},
+            {"last_pass_seconds", overview.pass_length.count()},
             {"reconcile_seconds", overview.settings.reconcile_interval.count()},
             {"measure", measure_json(overview.settings)},
             {"fast_path", overview.by_event},
+            {"event_to_pinned", latencies_json(overview.latencies)},
             {"events_lost", overview.events_lost},
             {"refused", refused_json(overview)},
             {"outcomes", overview.outcomes},

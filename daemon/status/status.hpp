@@ -13,6 +13,8 @@
 #include "policy/policy.hpp"
 #include "policy/settings.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -109,6 +111,11 @@ struct PolicyStatus {
             steer{};                        ///< no value: it does not steer, or nothing is known yet
         std::optional<LocalStatus> local{}; ///< no value: too few connections were seen
         TasksAtArrivals tasks{}; ///< none: it does not steer tasks, or none of their packets were seen
+        /// Connections or datagrams taken, by the threads that took any.
+        struct Accepts {
+            std::size_t workers = 0;
+            std::uint64_t least = 0, most = 0;
+        } accepts{};
     };
     Packets packets{};
 };
@@ -180,6 +187,18 @@ struct ProblemStatus {
     std::chrono::system_clock::time_point since;
 };
 
+/// How many of something took how long.
+struct Latencies {
+    static constexpr std::array bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.1, 1.0}; ///< s
+    std::array<std::uint64_t, bounds.size() + 1> counts{}; ///< up to each bound, and above the last
+    double seconds = 0;                                    ///< of all
+    void add(std::chrono::duration<double> time) {
+        seconds += std::max(time.count(), 0.0);
+        ++counts.at(
+            static_cast<std::size_t>(std::ranges::lower_bound(bounds, time.count()) - bounds.begin()));
+    }
+};
+
 /// Everything that does not grow with the number of tasks and queues.
 struct Overview {
     using Time = std::chrono::system_clock::time_point;
@@ -188,12 +207,14 @@ struct Overview {
     Time started_at{}, loaded_at{};
     policy::Settings settings{}; ///< in force
     CpuSet online{};
-    std::size_t journal = 0;       ///< subjects in the undo journal now
-    std::uint64_t passes = 0;      ///< since the start
-    bool passing = false;          ///< one is under way
-    Time last_pass{};              ///< when the last one ended; the epoch: none has
-    std::uint64_t by_event = 0;    ///< processes and threads handled by an event
-    std::uint64_t events_lost = 0; ///< how often the kernel dropped some
+    std::size_t journal = 0;                      ///< subjects in the undo journal now
+    std::uint64_t passes = 0;                     ///< since the start
+    bool passing = false;                         ///< one is under way
+    Time last_pass{};                             ///< when the last one ended; the epoch: none has
+    std::chrono::duration<double> pass_length{0}; ///< of the last one
+    std::uint64_t by_event = 0;                   ///< processes and threads handled by an event
+    Latencies latencies{};                        ///< from events to places
+    std::uint64_t events_lost = 0;                ///< how often the kernel dropped some
     std::vector<std::pair<planner::Subject, std::string>> refused{}; ///< with why
     std::map<std::string, std::uint64_t> outcomes{};                 ///< outcome -> how often
     LoadStatus load{};

@@ -93,7 +93,8 @@ class Container(House):
 class Unit(Container):
     def test_its_file_is_right_and_as_closed_as_promised(self):
         self.assertEqual("", self.inside("systemd-analyze", "verify", "--man=no", "affinityd.service").err)
-        for unit, most in (("affinityd.service", 2.3), ("affinity-measure@.service", 1.5), ("affinity-ttcp@.service", 1.5)):
+        for unit, most in (("affinityd.service", 2.3), ("affinity-measure@.service", 1.5), ("affinity-ttcp@.service", 1.5),
+                           ("affinity-exporter.service", 1.2), ("affinity-textfile.service", 1.8)):
             told = self.inside("systemd-analyze", "security", "--offline=true", "--no-pager", f"/lib/systemd/system/{unit}").out
             self.assertLessEqual(float(told.rsplit(": ", 1)[1].split()[0]), most, unit)
 

@@ -15,6 +15,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* in_place = "in place";
+
 std::string queue_why(const json& queue) {
     auto why = text_of(queue, queue.contains("note") ? "note" : "reason");
     if (queue.contains("shared_with")) why += " (shared with " + text_of(queue, "shared_with") + ")";
@@ -257,6 +259,11 @@ constexpr Field steers[] = {
     {"listeners", "", "count", "listeners that get what arrives on the lanes of their workers"},
     {"left", "", "object[]", "others, by reason", not_steered},
 };
+constexpr Field accepts[] = {
+    {"workers", "", "count", "threads that took any"},
+    {"least", "", "count", "connections or datagrams taken by the thread that took fewest", {}, nullptr, "worker_accepts_min"},
+    {"most", "", "count", "connections or datagrams taken by the thread that took most", {}, nullptr, "worker_accepts_max"},
+};
 constexpr Field policies[] = {
     {"name", "POLICY", "text", "its name"},
     {"description", "", "text*", "its description"},
@@ -269,21 +276,22 @@ constexpr Field policies[] = {
     {"nics", "", "text[]*", "its interfaces"},
     {"", "NICS", "text", "", {}, nics_of},
     {"lanes", "", "object[]*", "its lanes", lanes},
-    {"processes", "", "count*", "its processes"},
+    {"processes", "", "count*", "processes under the policy", {}, nullptr, "processes"},
     {"", "PROCS", "text", "", {}, processes_of},
     {"threads", "", "count*", "their threads"},
-    {"threads_wanted", "", "count*", "threads that it gives a place"},
-    {"threads_in_place", "", "count*", "threads that have it"},
+    {"threads_wanted", "", "count*", "threads that the policy gives a place", {}, nullptr, "threads_wanted"},
+    {"threads_in_place", "", "count*", "threads that are in their place", {}, nullptr, "threads_in_place"},
     {"", "THREADS", "text", "", {}, threads_of},
     {"", "QUEUES", "text", "", {}, queues_of},
-    {"threads_drifted", "", "count*", "threads that another program changed since the last look"},
-    {"drift_put_right", "PUT RIGHT", "count*", "changes by other programs that were corrected since the start"},
+    {"threads_drifted", "", "count*", "threads that another program changed since the last look", {}, nullptr, "threads_drifting"},
+    {"drift_put_right", "PUT RIGHT", "count*", "changes by other programs that were corrected since the start", {}, nullptr, "put_right_total"},
     {"note", "", "text*", "the respect in which it does not do its work, or restricts nothing here"},
     {"joined", "", "object*", "under allow_join", joins},
     {"local", "", "object*", "where enough reads were counted", locals},
     {"", "LOCAL", "text", "", {}, local_of},
     {"", "COST", "text", "", {}, gain_text},
     {"steer", "", "object*", "where it steers listeners", steers},
+    {"accepts", "", "object*", "connections or datagrams taken, where they are counted", accepts},
     {"at_arrivals", "", "object[]*", "under steer: tasks", at_arrivals},
 };
 constexpr Field crowded_tasks[] = {
@@ -339,14 +347,14 @@ constexpr Field costs[] = {
     {"bytes", "", "number", "its traffic"},
     {"", "GB", "text", "", {}, [](const json& cost) { return figure(cost.value("bytes", 0.0) / 1e9); }},
     {"cpu_seconds", "", "number", "the CPU time of its processes' control groups"},
-    {"cpu_seconds_per_gb", "", "number?", "both together"},
+    {"cpu_seconds_per_gb", "", "number?", "CPU seconds for a gigabyte of traffic", {}, nullptr, "cpu_seconds_per_gigabyte"},
     {"", "CPU S/GB", "text", "", {}, [](const json& cost) { return figure(member(cost, "cpu_seconds_per_gb")); }},
     {"before", "", "object?", "the last period under another model", past_costs},
     {"", "CPU S/GB BEFORE", "text", "", {}, cost_before},
 };
 constexpr Field records[] = {
     {"id", "", "count", "its number"},
-    {"time", "", "count", "its begin, s since 1970"},
+    {"time", "", "count", "the begin of the measurement, s since 1970", {}, nullptr, "timestamp_seconds"},
     {"", "TIME", "text", "", {}, [](const json& record) { return local_time(record.value("time", 0LL)); }},
     {"kind", "KIND", "text", "ttcp, models, passive, locality, latency, sharing, smt or cache"},
     {"outcome", "OUTCOME", "text", "done, failed or skipped"},
@@ -357,7 +365,7 @@ constexpr Field records[] = {
     {"policies", "POLICIES", "text", "the policies in force"},
     {"seconds", "", "number", "its length"},
     {"bytes", "", "number", "its traffic"},
-    {"bits_per_second", "", "number", "its throughput"},
+    {"bits_per_second", "", "number", "its throughput, bit/s"},
     {"cpu_seconds", "", "number", "its CPU time"},
     {"touches_nic_interrupts", "", "flag*", "it went over a NIC"},
     {"reason", "REASON", "prose*", "the reason of a failure"},
@@ -383,6 +391,15 @@ constexpr Field measuring[] = {
     {"target", "", "text", "HOST:PORT, empty: over loopback"},
     {"settings", "", "text", "the file that says so"},
 };
+constexpr Field buckets[] = {
+    {"up_to_seconds", "", "number?", "the bound, null for all"},
+    {"count", "", "count", "those that took no longer"},
+};
+constexpr Field latencies[] = {
+    {"count", "", "count", "events after which something was placed"},
+    {"seconds", "", "number", "the sum of their times"},
+    {"buckets", "", "object[]", "how many took how long", buckets},
+};
 constexpr Field statuses[] = {
     {"subject", "", "text*", "of `status SUBJECT`: its name"},
     {"health", "", "text", "ok, settling or attention"},
@@ -390,19 +407,21 @@ constexpr Field statuses[] = {
     {"problems_elsewhere", "", "count*", "of `status SUBJECT`: problems of others"},
     {"version", "", "text", "the daemon's version"},
     {"pid", "", "count", "its process"},
-    {"dry_run", "", "flag", "nothing is changed"},
+    {"dry_run", "", "flag", "a dry run: nothing is changed", {}, nullptr, "dry_run"},
     {"started_at", "", "time", "its start"},
     {"loaded_at", "", "time", "the time since which the policies are in force"},
     {"load", "", "object", "the last reading of files", loads},
     {"policy_folders", "", "text[]", "folders of policies"},
     {"online", "", "cpus", "online CPUs"},
     {"journal", "", "count", "changes that can be undone"},
-    {"reconciles", "", "count", "full passes since the start"},
+    {"reconciles", "", "count", "full passes since the start", {}, nullptr, "passes_total"},
     {"reconciling", "", "flag", "one is under way"},
     {"last_pass_at", "", "time?", "the end of the last one"},
+    {"last_pass_seconds", "", "number", "the length of the last full pass, s", {}, nullptr, "last_pass_seconds"},
     {"reconcile_seconds", "", "count", "the time between two"},
-    {"fast_path", "", "count", "events handled"},
-    {"events_lost", "", "count", "times that events were lost"},
+    {"fast_path", "", "count", "processes and threads looked at because of an event", {}, nullptr, "events_total"},
+    {"events_lost", "", "count", "times that the kernel lost events", {}, nullptr, "events_lost_total"},
+    {"event_to_pinned", "", "object", "times from an event of the kernel until what it concerns is placed", latencies},
     {"refused", "", "text{}", "refused changes, each with its reason"},
     {"outcomes", "", "count{}", "changes by their outcome"},
     {"policies", "", "object[]", "policies in force", policies},
@@ -538,7 +557,8 @@ const Fields status_answer = fields::statuses, plan_answer = fields::plans,
              seat_fields = fields::seats, queue_fields = fields::queues, thread_fields = fields::threads,
              explained_thread_fields = fields::placed_threads, cost_fields = fields::costs,
              action_fields = fields::actions, record_fields = fields::records,
-             candidate_fields = fields::candidates, policy_fields = fields::policies;
+             candidate_fields = fields::candidates, policy_fields = fields::policies,
+             accept_fields = fields::accepts;
 
 std::string local_sentence(const json& local) {
     const auto samples = count(local, "samples");
@@ -554,20 +574,27 @@ std::string queue_name(const json& queue) {
                                            : text_of(queue, "queue");
 }
 
-std::map<std::string, QueueCount> queues_by_policy(const json& status) {
-    std::map<std::string, std::map<std::pair<std::string, std::uint64_t>, bool>> in_place;
+std::map<std::string, QueueCount> queues_by(const json& status, const char* key) {
+    struct Queue {
+        std::string state{in_place}; ///< of the first part that is not in place
+        affinityd::CpuSet cpus;
+    };
+    std::map<std::string, std::map<std::pair<std::string, std::uint64_t>, Queue>> found;
     for (const auto& part : list(status, "queues")) {
         const auto state = text(part, "state");
         const bool is_machine_table = text(part, "nic").empty() && text(part, "kind") != "irq";
         if (is_machine_table || state == "decided by another policy" || state == "released") continue;
-        auto& queue = in_place[text(part, "policy")].try_emplace(key_of(part), true).first->second;
-        queue = queue && state == "in place";
+        auto& queue = found[text(part, key)][key_of(part)];
+        if (queue.state == in_place) queue.state = state;
+        if (text(part, "kind") == "irq") queue.cpus |= cpus(part, "present");
     }
     std::map<std::string, QueueCount> counts;
-    for (const auto& [policy, queues] : in_place)
-        for (const auto& [key, is_held] : queues) {
-            ++counts[policy].wanted;
-            counts[policy].held += is_held ? 1 : 0;
+    for (const auto& [name, queues] : found)
+        for (const auto& [queue, its] : queues) {
+            auto& count = counts[name];
+            ++count.wanted;
+            ++(its.state == in_place ? count.held : count.elsewhere[its.state]);
+            count.cpus |= its.cpus;
         }
     return counts;
 }

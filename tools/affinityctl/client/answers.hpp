@@ -2,9 +2,11 @@
 #pragma once
 
 #include "affinityctl/present/document.hpp"
+#include "base/cpu_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -20,7 +22,7 @@ extern const Fields explain_answer; ///< of any subject
 extern const Fields history_answer;
 // Their parts that have tables.
 extern const Fields seat_fields, queue_fields, thread_fields, explained_thread_fields, cost_fields,
-    action_fields, record_fields, candidate_fields;
+    action_fields, record_fields, candidate_fields, accept_fields;
 /// For its table, rows get "queues_held" and "queues_wanted", and "cost": the gain in words.
 extern const Fields policy_fields;
 
@@ -34,14 +36,16 @@ inline constexpr std::uint64_t fewest_samples = 20;
 /// "IRQ 45 eth0-rx-0", or the queue's own name.
 [[nodiscard]] std::string queue_name(const nlohmann::json& queue);
 
-/// Queues of interfaces under one policy.
+/// Queues of interfaces.
 struct QueueCount {
     std::size_t held = 0; ///< all that belongs to them, interrupts and steering, is in place
     std::size_t wanted = 0;
+    std::map<std::string, std::size_t, std::less<>> elsewhere{}; ///< the others, by their state
+    affinityd::CpuSet cpus{};                                    ///< where their interrupts go
 };
-/// By policy, from the daemon's GetStatus. Queues that another policy decides about, and those of a released
-/// one, are not counted.
-[[nodiscard]] std::map<std::string, QueueCount> queues_by_policy(const nlohmann::json& status);
+/// By "policy" or "nic", from the daemon's GetStatus. Queues that another policy decides about, and those of
+/// a released one, are not counted.
+[[nodiscard]] std::map<std::string, QueueCount> queues_by(const nlohmann::json& status, const char* key);
 
 /// "policies web, db: it has no queue": each sentence once, with the policies that it is about; "" is none.
 [[nodiscard]] std::vector<std::string>

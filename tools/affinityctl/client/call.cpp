@@ -157,13 +157,15 @@ std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir
     int status =
         sd_bus_message_new_method_call(bus->get(), &raw, destination, object_path, interface_name, method);
     const Message call(raw);
-    if (status >= 0) status = sd_bus_message_set_allow_interactive_authorization(raw, 1);
+    if (status >= 0)
+        status = sd_bus_message_set_allow_interactive_authorization(raw, patience.may_ask ? 1 : 0);
     for (const auto& argument : arguments)
         if (status >= 0) status = sd_bus_message_append(raw, "s", argument.c_str());
     if (status < 0) return std::unexpected(CallError{exit_failure, std::generic_category().message(-status)});
     const auto usec = static_cast<std::uint64_t>(std::chrono::microseconds(patience.time).count());
     Message reply;
-    status = wait_for_reply(bus->get(), raw, destination == nullptr ? usec : usec + password_usec,
+    status = wait_for_reply(bus->get(), raw,
+                            destination == nullptr || !patience.may_ask ? usec : usec + password_usec,
                             patience.doing, reply);
     return read(status, reply.get());
 }

@@ -14,6 +14,7 @@ namespace affinityctl {
 struct Patience {
     std::chrono::seconds time{30};
     std::string doing{}; ///< for the progress line; "": there is none
+    bool may_ask = true; ///< over the bus, polkit may ask the user for a password, which takes longer
 };
 
 /// Calls a method of the daemon over the private socket in `runtime_dir`, which works without a message bus,

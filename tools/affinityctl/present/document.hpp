@@ -34,6 +34,8 @@ struct Field {
     const char* help;                                         ///< one line, with the unit of a number
     Fields parts{};                                           ///< of an object
     std::string (*show)(const nlohmann::json& row) = nullptr; ///< the cell, where the value alone is not it
+    const char* metric =
+        ""; ///< its name among metrics; "": it is none; of what only grows, it ends in _total
 };
 
 /// Of an interval and of a change, which is relative, as experiments give them; cells show them in words:

@@ -390,7 +390,7 @@ Outcome one_policy(const policy::ReadResult& read, const std::string& name) {
 /// The policies that were read, and the daemon's `status` (or null) on them.
 json policies_json(const policy::ReadResult& read, const json& status) {
     const auto& set = read.set;
-    auto counts = queues_by_policy(status);
+    auto counts = queues_by(status, "policy");
     auto listed = json::array(), masked = json::array(), faulty = json::array();
     for (const auto& one : set.policies) {
         auto overrides = json::array();

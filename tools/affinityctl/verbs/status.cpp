@@ -132,7 +132,7 @@ void add_policies(const json& status, Document& into) {
         policy_fields,
         json::array(),
         {"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "LOCAL", "PUT RIGHT", "COST"}};
-    auto queues = queues_by_policy(status);
+    auto queues = queues_by(status, "policy");
     for (json policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
         policy["queues_held"] = queues[name].held;

@@ -182,6 +182,7 @@ void add_check(CLI::App& app, Globals& globals, int& status);
 void add_doctor(CLI::App& app, Globals& globals, int& status);
 void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_status(CLI::App& app, Globals& globals, int& status);
+void add_metrics(CLI::App& app, Globals& globals, int& status);
 void add_watch(CLI::App& app, Globals& globals, int& status);
 void add_explain(CLI::App& app, Globals& globals, int& status);
 void add_orders(CLI::App& app, Globals& globals, int& status); ///< reload, apply, release, measure

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinity-exporter: serves the metrics of a running daemon to Prometheus, on sockets that systemd hands
+// over.
+#include "affinityctl/client/call.hpp"
+#include "affinityctl/client/metrics.hpp"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <microhttpd.h>
+#include <systemd/sd-daemon.h>
+
+namespace {
+
+using namespace affinityctl;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds patience{8}; // scrapes give up after ten
+constexpr std::chrono::seconds kept{1};     // the same metrics answer all who ask meanwhile
+constexpr unsigned most_connections = 32, idle_seconds = 60;
+constexpr std::size_t memory_of_connection = 16'384;
+
+/// Asks the daemon at most once a second.
+class Source {
+  public:
+    explicit Source(std::string runtime_dir) : runtime_dir_(std::move(runtime_dir)) {}
+    std::string text(MetricsFormat format) {
+        const std::lock_guard lock(mutex_);
+        if (const auto now = Clock::now(); metrics_.is_null() || now - made_ >= kept) {
+            metrics_ = metrics_of(ask());
+            made_ = Clock::now();
+        }
+        return metrics_text(metrics_, format);
+    }
+
+  private:
+    /// Null: no daemon answers, and the log says why, once.
+    nlohmann::json ask() {
+        const auto answer = call_daemon(runtime_dir_, "GetStatus", {}, {.time = patience, .may_ask = false});
+        const auto fault = answer ? "" : answer.error().message;
+        if (fault != fault_ && !fault.empty()) fmt::print(stderr, "affinity-exporter: {}\n", fault);
+        fault_ = fault;
+        return answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
+    }
+
+    std::string runtime_dir_, fault_;
+    std::mutex mutex_;
+    Clock::time_point made_{};
+    nlohmann::json metrics_;
+};
+
+using Response = std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)>;
+
+MHD_Result send(MHD_Connection* connection, unsigned code, const std::string& text, const char* type) {
+    const Response response(
+        MHD_create_response_from_buffer(text.size(), const_cast<char*>(text.data()), MHD_RESPMEM_MUST_COPY),
+        MHD_destroy_response);
+    if (response == nullptr) return MHD_NO;
+    MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    return MHD_queue_response(connection, code, response.get());
+}
+
+MHD_Result send_metrics(MHD_Connection* connection, Source& source) {
+    const char* accepted = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+    const bool is_open =
+        accepted != nullptr && std::strstr(accepted, "application/openmetrics-text") != nullptr;
+    try {
+        return is_open ? send(connection, MHD_HTTP_OK, source.text(MetricsFormat::open_metrics),
+                              "application/openmetrics-text; version=1.0.0; charset=utf-8")
+                       : send(connection, MHD_HTTP_OK, source.text(MetricsFormat::prometheus),
+                              "text/plain; version=0.0.4; charset=utf-8");
+    } catch (const std::exception& error) {
+        return send(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, std::string(error.what()) + "\n",
+                    "text/plain");
+    }
+}
+
+/// Called for the header of a request, for each part of its body, and at its end.
+MHD_Result take_request(void* source, MHD_Connection* connection, const char* url, const char* method,
+                        const char* /*version*/, const char* /*body*/, std::size_t* size, void** state) {
+    static int begun = 0;
+    if (*state == nullptr || *size > 0) {
+        *state = &begun;
+        *size = 0;
+        return MHD_YES;
+    }
+    const std::string_view verb = method, path = url;
+    if (verb != MHD_HTTP_METHOD_GET && verb != MHD_HTTP_METHOD_HEAD)
+        return send(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET /metrics\n", "text/plain");
+    if (path != "/metrics") return send(connection, MHD_HTTP_NOT_FOUND, "see /metrics\n", "text/plain");
+    return send_metrics(connection, *static_cast<Source*>(source));
+}
+
+using Server = std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)>;
+
+Server serve(int socket, Source& source) {
+    return {MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, take_request, &source,
+                             MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, most_connections,
+                             MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                             memory_of_connection, MHD_OPTION_END),
+            MHD_stop_daemon};
+}
+
+int run(const std::string& runtime_dir) {
+    const int sockets = sd_listen_fds(1);
+    if (sockets < 1) {
+        fmt::print(stderr,
+                   "affinity-exporter: systemd starts it: systemctl enable --now affinity-exporter.socket\n");
+        return exit_usage;
+    }
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &ends, nullptr); // in the threads of the servers, too
+    Source source(runtime_dir);
+    std::vector<Server> servers;
+    for (int i = 0; i < sockets; ++i) {
+        servers.push_back(serve(SD_LISTEN_FDS_START + i, source));
+        if (servers.back() == nullptr) {
+            fmt::print(stderr, "affinity-exporter: socket {} cannot be served\n", i + 1);
+            return exit_failure;
+        }
+    }
+    int signal = 0;
+    sigwait(&ends, &signal);
+    return exit_ok;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Globals globals;
+    CLI::App app("Serves the metrics of affinityd at /metrics, on the sockets that systemd hands over.");
+    app.set_version_flag("--version", "affinity-exporter " AFFINITYD_VERSION);
+    app.add_option("--runtime-dir", globals.runtime_dir, "the folder of the daemon's socket")
+        ->type_name("DIR")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
+    return run(globals.runtime_dir);
+}
