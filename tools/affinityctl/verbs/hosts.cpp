@@ -142,7 +142,7 @@ json row_of(const std::string& host, const json& status) {
         corrected += count(policy, "drift_put_right");
     }
     QueueCount queues;
-    for (const auto& [policy, its] : queues_by_policy(status))
+    for (const auto& [policy, its] : queues_by(status, "policy"))
         queues = {queues.held + its.held, queues.wanted + its.wanted};
     return record(host_fields,
                   {host, text(status, "health"), text(status, "version"), list(status, "policies").size(),
