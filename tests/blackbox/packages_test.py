@@ -78,6 +78,12 @@ class Debian(Packed):
         self.at(sleeper, self.everywhere)
         self.inside("cp", "/usr/share/affinityd/examples/nginx.yaml", POLICIES)
         wait_for(lambda: [one["name"] for one in self.ask("status")["policies"]] == ["nginx"], "the example is in force")
+        self.install("affinity-exporter")
+        self.assertEqual(("disabled", "inactive"), (self.shown("UnitFileState", "affinity-exporter.socket"), self.shown("ActiveState", "affinity-exporter.socket")))
+        self.inside("systemctl", "enable", "--now", "affinity-exporter.socket", text="")
+        metrics = self.inside("python3", "-c", "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:9073/metrics').read().decode())").out
+        self.assertIn('affinityd_up 1', metrics)
+        self.assertIn('policy="nginx"', metrics)
         report(f"installed by apt, with the first policy in force: {time.monotonic() - began:.1f} s")
 
     def test_the_rpms_have_the_same_files_and_their_programs_run(self):
@@ -139,19 +145,19 @@ class Upgrade(Packed):
 class Removal(Packed):
     def test_removal_restores_everything_and_purge_leaves_nothing(self):
         before = self.files()
-        self.install("affinityd", "affinity-tools", "libaffinity0", "libaffinity-dev")
+        packages = ("affinityd", "affinity-tools", "affinity-exporter", "libaffinity0", "libaffinity-dev")
+        self.install(*packages)
         for name, keys in (("held", {}), ("kept", {"on_stop": "keep"})):
             self.put(f"{POLICIES}/{name}.yaml", policy(match={"unit": f"{name}.service"}, cpus="0", bind="set", settle=0, **keys))
         self.inside("affinityctl", "reload")
         programs = [self.transient(name) for name in ("held", "kept")]
         for pid in programs:
             self.expect(pid, "0")
-        packages = ("affinityd", "affinity-tools", "libaffinity0", "libaffinity-dev")
         self.inside("apt-get", "remove", "--yes", *packages, text="")
         for pid in programs:
             self.at(pid, self.everywhere)
         self.assertIn("held.yaml", self.inside("ls", POLICIES).out)
-        self.inside("apt-get", "purge", "--yes", "affinityd", "affinity-tools", text="")  # the others leave nothing to purge
+        self.inside("apt-get", "purge", "--yes", "affinityd", "affinity-tools", "affinity-exporter", text="")  # the others leave nothing to purge
         self.inside("systemctl", "stop", "held", "kept")
         self.assertEqual([], sorted(before ^ self.files()))
         self.assertEqual("", self.inside("systemctl", "list-unit-files", "--no-legend", "affinity*", code=None).out)

@@ -267,7 +267,7 @@ Document doctor_document(const std::vector<planner::Finding>& findings, std::vec
             fmt::format("not recorded, and nothing is found there: {}", fmt::join(unread, ", ")));
     document.value =
         record(doctor_answer, {warnings == 0, warnings, notes, std::move(found), std::move(unread)});
-    document.code = warnings > 0 ? exit_failure : exit_ok;
+    document.code = warnings > 0 ? exit_findings : exit_ok;
     return document;
 }
 

@@ -28,8 +28,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 6> remote_verbs{"status", "plan",    "explain",
-                                                       "check",  "metrics", "report"};
+constexpr std::array<std::string_view, 7> remote_verbs{"status", "plan",    "explain", "check",
+                                                       "doctor", "metrics", "report"};
 constexpr std::size_t most_output = 64U << 20; // bytes of a host's answer
 constexpr std::size_t most_problems = 8;       // of a host
 
@@ -218,8 +218,9 @@ std::optional<int> run_on_hosts(Globals globals, const std::vector<std::string>&
         if (!is_host(host)) return complain(globals, {exit_usage, "-H: this is no name of a host: " + host});
     if (std::ranges::find(remote_verbs, call.verb) == remote_verbs.end())
         return complain(globals,
-                        {exit_usage, "-H is for status, plan, explain, check, metrics and report; for other "
-                                     "verbs, run affinityctl there"});
+                        {exit_usage,
+                         "-H is for status, plan, explain, check, doctor, metrics and report; for other "
+                         "verbs, run affinityctl there"});
     if (call.hosts.size() > 1 && call.verb != "status")
         return complain(globals, {exit_usage, "several hosts are for status only"});
     if (call.hosts.size() > 1) return show(globals, side_by_side(call));
