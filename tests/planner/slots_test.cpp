@@ -20,7 +20,7 @@ struct SlotCase {
 };
 
 // clang-format off
-const SlotCase cases[] = {
+const SlotCase slot_cases[] = {
     {Spread::any, Bind::set, Smt::share, "0-7", "", {"0-7"}, {"0-7"}},
     {Spread::any, Bind::llc, Smt::share, "0-7", "", {"0-3", "4-7"}, {"0-3", "4-7"}},
     {Spread::any, Bind::core, Smt::share, "0-7", "", {"0-1", "2-3", "4-5", "6-7"}, {"0-1", "2-3", "4-5", "6-7"}},
@@ -40,7 +40,7 @@ const SlotCase cases[] = {
 
 TEST(Slots, AreGivenOutInTheDocumentedOrder) {
     const auto topology = test::two_sockets();
-    for (const auto& c : cases) {
+    for (const auto& c : slot_cases) {
         policy::Placement placement;
         placement.spread = c.spread;
         placement.bind = c.bind;

@@ -21,7 +21,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t most_policies = 128, most_nics = 64, longest_label = 64;
-constexpr std::string_view total = "_total";
+constexpr std::string_view total_suffix = "_total";
 
 // clang-format off
 namespace fields {
@@ -84,7 +84,7 @@ class Metrics {
             const auto value = member(values, field.key);
             if (*field.metric == '\0' || !(value.is_number() || value.is_boolean())) continue;
             const std::string name = "affinityd_" + prefix + field.metric;
-            samples(name, name.ends_with(total) ? "counter" : "gauge", field.help)
+            samples(name, name.ends_with(total_suffix) ? "counter" : "gauge", field.help)
                 .push_back(
                     sample(name, labels, value.is_boolean() ? json(value.get<bool>() ? 1 : 0) : value));
         }
@@ -280,7 +280,7 @@ std::string metrics_text(const json& metrics, MetricsFormat format) {
     for (const auto& metric : metrics) {
         auto name = text(metric, "name");
         const auto type = text(metric, "type");
-        if (is_open && type == "counter") name.resize(name.size() - total.size());
+        if (is_open && type == "counter") name.resize(name.size() - total_suffix.size());
         lines += fmt::format("# TYPE {} {}\n# HELP {} {}\n", name, type, name, text(metric, "help"));
         for (const auto& sample : list(metric, "samples"))
             lines += sample_line(sample);

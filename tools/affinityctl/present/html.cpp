@@ -19,7 +19,7 @@ namespace affinityctl {
 namespace {
 
 // Of a table, and of one that is open.
-constexpr std::size_t most_rows = 512, most_open = 24;
+constexpr std::size_t most_rows_shown = 512, most_open = 24;
 
 /// Each colour of a text is readable on --page and on --card, in both schemes: at least 4.5 to 1.
 constexpr std::string_view style = R"css(
@@ -79,7 +79,7 @@ std::string render(const Document::Verbatim& verbatim) {
 std::string render(const Document::Table& table) {
     auto rows = cells_of(table);
     const auto heading = std::move(rows.front());
-    const auto end = std::min(rows.size(), most_rows + 1);
+    const auto end = std::min(rows.size(), most_rows_shown + 1);
     std::string text = "<div class=\"table\"><table><thead><tr>";
     const bool is_open = table.rows.size() <= most_open;
     for (const auto& name : heading)
