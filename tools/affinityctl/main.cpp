@@ -46,18 +46,17 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> synonyms{
 class HelpPage : public CLI::Formatter {
   public:
     std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-        const auto verbs = make_subcommands(app, mode);
+        const auto below = make_subcommands(app, mode);
         const auto footer = wrapped(app->get_footer(), "", page);
         if (app->get_parent() == nullptr)
-            return "Usage: affinityctl [--json] [--root DIR] [--runtime-dir DIR] [-H HOST] VERB" + verbs +
-                   footer;
+            return "Usage: affinityctl [--json] [--root DIR] [-H HOST] VERB [--help]; affinityctl(1)" + below;
         auto text = wrapped(app->get_description(), "", page) + make_usage(app, name);
         for (const bool positional : {true, false})
             for (const auto* option : app->get_options())
                 if (!option->get_group().empty() && option->get_positional() == positional &&
                     option != app->get_help_ptr())
                     text += make_option(option, positional);
-        return text + verbs + "\n" + footer;
+        return text + below + "\n" + footer;
     }
     std::string make_option(const CLI::Option* option, bool is_positional) const override {
         constexpr std::size_t column = 22;
@@ -160,7 +159,6 @@ int run(const std::vector<std::string>& words) {
     cli.add_option("-H,--host", host);
     cli.fallthrough(); // these may also follow the verb
     cli.require_subcommand(1);
-    cli.footer("VERB --help and affinityctl(1) tell more; VERB --json-schema describes its JSON.");
     for (const Add add : verbs)
         add(cli, globals, status);
     if (!words.empty() && words[0] == "--complete")

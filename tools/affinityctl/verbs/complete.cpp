@@ -153,8 +153,8 @@ Standing place_of(const CLI::App& all, const std::vector<std::string>& said, Glo
             if (option->check_lname("root")) globals.root = word;
             if (option->check_lname("runtime-dir")) globals.runtime_dir = word;
         } else if (word.size() > 1 && word.starts_with('-')) {
-            const auto* option = option_of(place.verb, word);
-            if (option != nullptr && takes_value(*option)) place.option = option;
+            const auto* named = option_of(place.verb, word);
+            if (named != nullptr && takes_value(*named)) place.option = named;
         } else {
             const auto verbs = place.verb->get_subcommands({});
             const auto found =
