@@ -134,7 +134,8 @@ TEST(Doctor, FindsWhatWasSeen) {
          [](Examined& seen) {
              seen.idle_states.push_back({"C10", 680, 1234});
          },
-         "deep-idle: idle CPUs went 1,234 times into state C10, which takes 680 us to leave: measurements "
+         "deep-idle: the first CPU went 1,234 times into state C10, which takes 680 us to leave: "
+         "measurements "
          "show that too -> cpupower idle-set -D 500"},
         {"deep sleep that is never used", near,
          [](Examined& seen) {
@@ -150,7 +151,7 @@ TEST(Doctor, FindsWhatWasSeen) {
              seen.processes[1].threads.push_back(thread(111, "server"));
              seen.processes[1].last_cpus = {1, 6};
          },
-         "two-nodes: 1 process of policy p0 should be on one node: of the threads of pid 101 (server), 1 "
+         "two-nodes: 1 process of policy p0 should be on one node: pid 101 (server), 1 "
          "on node 0, 1 on node 1 -> affinityctl apply"},
         {"a thread that sleeps since it was bound", near,
          [](Examined& seen) {
@@ -238,7 +239,7 @@ TEST(Doctor, FindsFaultsOfTheMachine) {
     const MachineCase cases[] = {
         {"isolated CPUs among others", near, isolate,
          "isolated-cpus: policy p0 has isolated CPUs (2-3) among others (0-1): the kernel balances no load "
-         "over these -> policy p0: cpus: 0-1"},
+         "over isolated CPUs -> policy p0: cpus: 0-1"},
         {"isolated CPUs alone", "match: {comm: server}\ncpus: isolated\n", isolate, ""},
         {"an interrupt on one", "match: {comm: server}\n", stray,
          "irq-on-isolated: 1 interrupt is on CPUs that are set apart (2-3): IRQ 9 (disk) came 1,234 times to "
@@ -290,7 +291,7 @@ TEST(Doctor, FindsFaultsOfTheMachine) {
          "[{label: \"{IF}:hw7_{N}\", kind: rxtx}]}"},
         {"an interrupt that the kernel keeps", irqs, named(false),
          "managed-irq: the kernel lets no program move 1 interrupt that policy p0 wants placed, such as IRQ "
-         "41 (eth0-TxRx-1) -> policy p0: leave eth0-TxRx-1 out of irqs and nics"},
+         "41 (eth0-TxRx-1) -> policy p0: leave eth0-TxRx-1 out of irqs, or its interface out of nics"},
         {"none that it keeps", irqs, named(true), ""},
     };
     for (const auto& test : cases) {

@@ -63,7 +63,7 @@ constexpr Field nic_figures[] = {
 };
 constexpr Field local_figures[] = {
     {"same", "", "number", "the part of packets that is read on the core where they arrive, 0 to 1", {}, nullptr, "local_ratio"},
-    {"chance", "", "number", "the part that would be by chance", {}, nullptr, "local_ratio_by_chance"},
+    {"chance", "", "number", "the part that chance would give", {}, nullptr, "local_ratio_by_chance"},
 };
 constexpr Field throughput_figures[] = {
     {"bytes_per_second", "", "number", "throughput of the last measurement", {}, nullptr, "bytes_per_second"},
@@ -261,7 +261,7 @@ json metrics_of(const json& status) {
                 {{"version", affinityd::escaped(text(status, "version")).substr(0, longest_label)}});
     metrics.add(status_answer, status);
     metrics.add_histogram("affinityd_event_to_pinned_seconds",
-                          "times from an event of the kernel until what it concerns is placed",
+                          "times from an event of the kernel until its change is made",
                           member(status, "event_to_pinned"));
     auto left_out = add_policies(status, metrics);
     left_out += add_nics(status, metrics);

@@ -77,7 +77,7 @@ void add_cpu_sets_to(Words& words, const Globals& globals) {
     for (const auto& [word, help] : {std::pair("all", "every online CPU"),
                                      {"isolated", "isolated at boot"},
                                      {"nohz_full", "without a tick"},
-                                     {"housekeeping", "neither"},
+                                     {"housekeeping", "neither isolated nor nohz_full"},
                                      {"smt", "not the first of their core"},
                                      {"nic", "near the interfaces"}})
         words.emplace_back(word, help);
@@ -86,7 +86,7 @@ void add_cpu_sets_to(Words& words, const Globals& globals) {
     Words nics;
     add_nics_to(nics, globals);
     for (const auto& [name, help] : nics)
-        words.emplace_back("nic:" + name, "near it");
+        words.emplace_back("nic:" + name, "near this interface");
     const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return;
     const auto answer = topology_json(*topology);
