@@ -198,7 +198,10 @@ int complete(const CLI::App& all, Globals globals, std::vector<std::string> word
         if (place.verb->get_name() == "cpus") before = current.substr(0, current.find_last_of("&|!(") + 1);
     }
     for (const auto& [word, help] : next)
-        if ((before + word).starts_with(current))
+        // bash inserts words as they are: one with a character of the shell is left out.
+        if ((before + word).starts_with(current) && std::ranges::none_of(word, [](char one) {
+                return std::string_view("\"'$`\\;&|<>(){}[]*?!~# \t\r\n").contains(one);
+            }))
             fmt::print("{}\t{}\n", affinityd::escaped(before + word), affinityd::escaped(help));
     return exit_ok;
 }
