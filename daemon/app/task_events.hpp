@@ -163,7 +163,7 @@ class EventQueue {
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
     [[nodiscard]] std::uint64_t handled() const { return handled_; }
-    /// Of events after which something was placed: the time from there to its end.
+    /// The time from an event to the end of the placing that followed it.
     [[nodiscard]] status::Latencies& latencies() { return latencies_; }
     /// The kernel tells of no processes, and why; "": it does.
     void set_absence(std::string why) { absence_ = std::move(why); }

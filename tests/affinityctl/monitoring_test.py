@@ -44,7 +44,7 @@ class Monitoring(unittest.TestCase):
                          unseen, "all else is on the dashboard")
 
     def test_the_dashboard_is_one(self):
-        """What Grafana needs of its schema 38: unique numbers of panels, no two at one place, and data sources that can be chosen."""
+        """Grafana needs this of its schema 38: unique numbers of panels, no two at one place, and data sources that can be chosen."""
         self.assertEqual((38, "affinityd"), (DASHBOARD["schemaVersion"], DASHBOARD["title"]))
         panels = DASHBOARD["panels"]
         self.assertEqual(len(panels), len({panel["id"] for panel in panels}))

@@ -116,6 +116,15 @@ class Completions(House):
                     found = shell(line)
                     self.assertTrue(set(wanted) <= set(found) if str(self.web.pid) in wanted else wanted == found, found)
 
+    def test_names_that_a_shell_would_run_are_left_out(self):
+        for name in ("eth0", "e$(id>w)", "e`id`", "e;id"):
+            folder = self.bin / "recording/sys/class/net" / name
+            folder.mkdir(parents=True)
+            (folder / "ifindex").write_text("2\n", encoding="ascii")
+            (folder / "mtu").write_text("1500\n", encoding="ascii")
+        (self.bin / "recording/proc").mkdir()
+        self.assertEqual(["eth0"], self.bash(f"affinityctl --root {self.bin}/recording nics e"))
+
     def test_words_of_cpu_sets(self):
         self.assertLessEqual({"node:0", "socket:0", "llc:0", "nic:lo", "smt"}, {line.split("\t")[0] for line in affinityctl("--complete", "cpus", "").out.splitlines()})
         self.assertEqual(["smt|node:0"], [line.split("\t")[0] for line in affinityctl("--complete", "cpus", "smt|node:0").out.splitlines()])

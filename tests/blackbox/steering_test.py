@@ -618,7 +618,7 @@ class Steered(Net):
         wait_for(are_there, lambda: f"they are where their packets arrive: {daemon.policy('web')}")
         steered = self.witnessed(server, lambda: time.sleep(2))
         report(f"PostgreSQL: bpftrace sees {steered:.1f} % of reads where packets arrive, {without:.1f} % without steering")
-        self.assertGreaterEqual(steered, 90)  # chance alone has all of so few sessions in place once in 64 runs
+        self.assertGreaterEqual(steered, 90)  # chance alone may have all of so few sessions in place
 
     def test_a_worker_that_stands_still_is_passed_over(self):
         seen = {}

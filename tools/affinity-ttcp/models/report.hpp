@@ -31,7 +31,7 @@ struct ModelsReport {
 /// False: it ended before the first round was measured, and has no figures.
 [[nodiscard]] bool has_rounds(const ModelsReport& report);
 
-/// What is told of a model at a point.
+/// The figures of a model at a point.
 enum class Figure {
     bits_per_second,
     exchanges_per_second, ///< with Work::answer, as the next two

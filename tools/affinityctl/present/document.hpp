@@ -38,8 +38,8 @@ struct Field {
         ""; ///< its name among metrics; "": it is none; of what only grows, it ends in _total
 };
 
-/// Of an interval and of a change, which is relative, as experiments give them; cells show them in words:
-/// "3.53 (3.41 to 3.66)", "+75 % (+71 to +79)", "no difference shown".
+/// Members of an interval and of a change, which is relative, as experiments give them; cells show them in
+/// words: "3.53 (3.41 to 3.66)", "+75 % (+71 to +79)", "no difference shown".
 extern const Fields interval_fields, change_fields;
 
 /// An object with these values, one for each field that has a key, in their order. json(value_t::discarded)

@@ -18,7 +18,7 @@ namespace affinityctl {
 
 namespace {
 
-// Of a table, and of one that is open.
+// Rows of a table, and of one that is open.
 constexpr std::size_t most_rows_shown = 512, most_open = 24;
 
 /// Each colour of a text is readable on --page and on --card, in both schemes: at least 4.5 to 1.

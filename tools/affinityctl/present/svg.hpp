@@ -10,7 +10,7 @@ namespace affinityctl {
 /// Most colour-blind people can tell these apart, and white figures are readable on each.
 inline constexpr std::array svg_palette{"#2867c6", "#d9601a", "#1d8a5b", "#a83f97",
                                         "#b38600", "#12839c", "#c5323f", "#6549c9"};
-/// Of texts.
+/// The colours of texts.
 inline constexpr const char *svg_ink = "#1c222b", *svg_faint = "#5a6573";
 
 /// Any bytes as text of an XML element: markup is escaped, and what XML forbids or a viewer would act upon is

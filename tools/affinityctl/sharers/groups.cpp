@@ -64,7 +64,7 @@ void group_threads(SharerGraph& graph) {
         if (edge.is_sharer)
             for (const auto& thread : {edge.one, edge.other})
                 strongest[thread] = std::max(strongest[thread], edge.wakes());
-    // Of threads that hang together, each knows a lower one; the lowest is their root.
+    // Each of the threads that hang together knows a lower one; the lowest is their root.
     std::map<Thread, Thread> lower;
     const auto root_of = [&](Thread at) {
         for (auto found = lower.find(at); found != lower.end(); found = lower.find(at))

@@ -51,7 +51,7 @@ KnownLatencies measured_here(const affinityd::host::Root& root, const topology::
     return affinityd::machine::latencies_here(*latencies, machine, topology::read_cpu_model(root));
 }
 
-/// Of a file, a pipe or, for "-", standard input.
+/// The content of a file, a pipe or, for "-", standard input.
 affinityd::Result<std::string> read_input(const std::string& path, std::size_t most_bytes) {
     std::ifstream file(path == "-" ? "/dev/stdin" : path);
     if (!file && errno == ENOENT) return affinityd::fail("there is no such file or folder", path);
