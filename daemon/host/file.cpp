@@ -98,7 +98,9 @@ Result<void> check_replaceable(const std::string& path) {
         return fail("cannot write", path, errno);
     }
     const auto temporary = path + ".new";
-    if (::lstat(temporary.c_str(), &entry) == 0) return fail("is in the way: refused", temporary);
+    const bool is_there = ::lstat(temporary.c_str(), &entry) == 0;
+    const bool is_ours = S_ISREG(entry.st_mode) && (entry.st_uid == 0 || entry.st_uid == ::geteuid());
+    if (is_there && !is_ours) return fail("is in the way: refused", temporary);
     if (::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) != 0)
         return fail("cannot write", path, errno);
     return {};

@@ -28,7 +28,7 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 
 /// Why replace_file should not write there for a user who named the path: it is no regular file (a link, a
 /// device, a FIFO), another user has put it into a folder that is open to all, its folder cannot be written,
-/// or a file has the temporary name. The question changes nothing.
+/// or anything but a file of this user or root has the temporary name. The question changes nothing.
 [[nodiscard]] Result<void> check_replaceable(const std::string& path);
 
 /// The directory with its parents; no Error if it exists.

@@ -2,9 +2,10 @@
 """`affinityctl edit` and `cat`, and the completions of three shells."""
 import os
 import pathlib
+import signal
 import subprocess
 
-from house import PROGRAMS, House, affinityctl, document, policy, run, wait_for
+from house import PROGRAMS, Answer, House, affinityctl, document, policy, run, wait_for
 
 COMPLETION = pathlib.Path(__file__).resolve().parents[2] / "tools/completion"
 
@@ -21,13 +22,16 @@ class Edit(House):
         self.copies.mkdir()
 
     def edit(self, *edits, answers="", name="web", code=0):
+        return run(*self.words(*edits, name=name), code=code, input=answers, env=self.environment)
+
+    def words(self, *edits, name="web"):
         editor = self.bin / "editor"
         lines = "\n".join(f"{number}) {edit};;" for number, edit in enumerate(edits))
         editor.write_text(f'#!/bin/sh\nn=$(cat {self.bin}/runs 2>/dev/null || echo 0)\necho $((n + 1)) >{self.bin}/runs\ncase $n in\n{lines}\nesac\n', encoding="utf-8")
         editor.chmod(0o755)
         (self.bin / "runs").unlink(missing_ok=True)
-        return run(PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "--json", "edit", name, code=code, input=answers,
-                   env=os.environ | {"VISUAL": "", "SUDO_EDITOR": "", "EDITOR": str(editor), "TMPDIR": str(self.copies)})
+        self.environment = os.environ | {"VISUAL": "", "SUDO_EDITOR": "", "EDITOR": str(editor), "TMPDIR": str(self.copies)}
+        return [PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "--json", "edit", name]
 
     def kept(self, answer):
         """The text of the copy that is kept; the policy is as it was."""
@@ -61,6 +65,34 @@ class Edit(House):
         self.assertIn("# theirs", self.file.read_text(encoding="utf-8"))
         self.assertIn("description: mine", pathlib.Path(answer.json["copy"]).read_text(encoding="utf-8"))
 
+    def test_an_interrupt_at_the_question_tells_where_the_edit_is(self):
+        words = self.words("echo '# mine' >>\"$1\"")
+        editing = self.spawn(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment).process
+        said = b""
+        while b"apart:" not in said:
+            said += os.read(editing.stderr.fileno(), 4096)
+        editing.send_signal(signal.SIGINT)
+        answer = Answer(subprocess.CompletedProcess(words, editing.wait(60), editing.stdout.read(), ""))
+        self.assertEqual(1, answer.code)
+        self.assertIn("# mine", self.kept(answer))
+
+    def test_the_file_keeps_its_mode_and_owner(self):
+        os.chown(self.file, 0, 65534)
+        self.file.chmod(0o640)
+        (self.tested.policies / "web.yaml.new").write_text("left", encoding="utf-8")
+        self.assertEqual("saved", self.edit("echo '# mine' >>\"$1\"", answers="s\n").json["outcome"])
+        found = self.file.stat()
+        self.assertEqual((0o640, 0, 65534), (found.st_mode & 0o777, found.st_uid, found.st_gid))
+
+    def test_a_file_that_masks_a_policy(self):
+        (self.tested.policies / "null.yaml").symlink_to("/dev/null")
+        (self.tested.policies / "empty.yaml").touch()
+        for name in ("null", "empty"):
+            with self.subTest(name):
+                file = self.tested.policies / f"{name}.yaml"
+                self.assertEqual(f"# {file}: it switches the policy off\n", self.tested.ctl("cat", name).out)
+                self.assertIn(f"{file} switches the policy off: remove it first", self.edit("true", name=name, code=1).json["message"])
+
     def test_nothing_changed(self):
         self.assertEqual("unchanged", self.edit("true").json["outcome"])
         self.assertEqual([], list(self.copies.iterdir()))
@@ -75,6 +107,7 @@ class Edit(House):
         self.assertEqual(f"# {self.file}\n{self.before}", self.tested.ctl("cat", "web").out)
         self.assertEqual([{"name": "web", "file": str(self.file), "text": self.before}], self.tested.ctl("cat", "web", "--json").json)
         self.tested.ctl("cat", "none", code=1)
+        self.assertIn("recorded machine", self.tested.ctl("--root", self.bin, "cat", "web", code=2).err)
 
 
 class Completions(House):

@@ -11,7 +11,7 @@ SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
 class Hosts(House):
-    """`one` and `two` are this machine with the daemon of the test, `gone` answers nothing."""
+    """`one` and `two` are this machine with the daemon of the test, nothing listens on `gone`, and `dead` never says a word."""
 
     def setUp(self):
         super().setUp()
@@ -28,12 +28,13 @@ class Hosts(House):
             run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.bin / key, code=0)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
+        dead = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         (self.bin / "sshd_config").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {self.bin}/host_key\nAuthorizedKeysFile {self.bin}/key.pub\nPidFile none\nStrictModes no\n"
             f"UsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv PATH={there}:/usr/bin:/bin\n", encoding="utf-8")
         (self.bin / "ssh_config").write_text(
             "BatchMode yes\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\nIdentitiesOnly yes\n"
-            f"IdentityFile {self.bin}/key\nHostName 127.0.0.1\nMatch originalhost gone\nPort 1\nMatch all\nPort {port}\n", encoding="utf-8")
+            f"IdentityFile {self.bin}/key\nHostName 127.0.0.1\nMatch originalhost gone\nPort 1\nMatch originalhost dead\nPort {dead.getsockname()[1]}\nMatch all\nPort {port}\n", encoding="utf-8")
         if not pathlib.Path("/run/sshd").exists():
             pathlib.Path("/run/sshd").mkdir(mode=0o755)
             self.stack.callback(os.rmdir, "/run/sshd")
@@ -54,6 +55,7 @@ class Hosts(House):
         self.assertEqual(pid, self.ctl("status", "--json", "--host=one").json["pid"])
         self.assertIn("policy web: matches", self.ctl("-Hone", "explain", self.web.pid).out)
         self.assertEqual([], self.ctl("-H", "one", "plan", "--json").json["actions"])
+        self.assertIn("affinityd_up 1\n", self.ctl("-H", "one", "metrics").out)
         said = self.ctl("-H", "one", "check", "-", code=3, input="version: 1\nmatch: {comm: x}\ncpuz: 1\n")
         self.assertIn("unknown key", said.out, "standard input goes there")
         self.tested.write("bad", "version: 1\ncpuz: 1\n")
@@ -84,6 +86,7 @@ class Hosts(House):
         for host in ("one", "two"):
             self.assertEqual([host, "ok", status["version"], "1", "1", "1/1", "0/0", "0", "0"], rows[host])
         self.assertIn("gone: no answer", answer.out)
+        self.assertIn("dead: no answer", self.ctl("-H", "dead", "-H", "one", "status", code=1).out)
         found = self.ctl("-H", "one", "-H", "gone", "status", "--json", code=1).json
         self.assertEqual((status["pid"], False), (found["one"]["pid"], found["gone"]["ok"]))
         self.tested.write("bad", "version: 1\ncpuz: 1\n")

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`affinityctl metrics` and the exporter: the figures of status, as a real Prometheus has scraped them, for AFFINITYD_SCRAPED_SECONDS (default 3)."""
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import time
 import urllib.error
@@ -170,6 +172,26 @@ class Exporter(Scraped, House):
         wait_for(lambda: self.scraped() == {("up",): 0}, "the exporter says that the daemon is gone")
         self.assertEqual(1, len(wait_for(lambda: self.query('ALERTS{alertname="AffinityGone"}'), "the alert is pending")))
 
+    def test_half_requests_of_an_address_keep_no_other_out_and_end(self):
+        self.begin(lambda way: self.daemon(namespace=way))
+        halves = [self.stack.enter_context(socket.create_connection(("127.0.0.1", self.port), source_address=("127.0.0.2", 0))) for _ in range(40)]
+        for half in halves:
+            half.setblocking(False)
+            with contextlib.suppress(ConnectionError):
+                half.send(b"GET /metr")
+
+        def is_open(half):
+            try:
+                return half.recv(1) != b""
+            except BlockingIOError:
+                return True
+            except ConnectionError:
+                return False
+
+        wait_for(lambda: sum(map(is_open, halves)) <= 8, "the others are closed")
+        self.assertIn("affinityd_up 1", self.get("/metrics"))
+        wait_for(lambda: not any(map(is_open, halves)), "all are closed")
+
 
 class Interfaces(Scraped, Net):
     def test_queues_are_scraped_and_the_dashboards_queries_have_answers(self):
@@ -209,3 +231,18 @@ class Text(House):
         self.assertNotEqual(before, file.stat().st_ino, "the reader of the old one has it whole")
         (self.bin / "link").symlink_to(file)
         self.assertIn("link", daemon.ctl("metrics", "--textfile", self.bin / "link", code=1).err)
+        daemon.start()
+        daemon.ctl("metrics", "--textfile", file)
+        daemon.process.send_signal(signal.SIGSTOP)
+        daemon.ctl("metrics", "--textfile", file, code=1)
+        daemon.process.send_signal(signal.SIGCONT)
+        self.assertIn("affinityd_up 0\n", file.read_text(encoding="utf-8"), "it answers nothing")
+
+    def test_a_file_of_a_run_that_was_killed_is_not_in_the_way(self):
+        daemon, file, left = self.daemon(), self.bin / "affinityd.prom", self.bin / "affinityd.prom.new"
+        left.write_text("half", encoding="utf-8")
+        daemon.ctl("metrics", "--textfile", file)
+        self.assertFalse(left.exists())
+        left.write_text("theirs", encoding="utf-8")
+        os.chown(left, 65534, 65534)
+        self.assertIn("in the way", daemon.ctl("metrics", "--textfile", file, code=1).err)

@@ -78,9 +78,10 @@ TEST(File, OnlyARegularFileIsReplaceable) {
     const Tree tree;
     tree.file("old", "text");
     tree.link("link", "old");
-    tree.file("taken.new", "text");
+    tree.file("left.new", "text");
+    tree.folder("taken.new");
     ASSERT_EQ(::mkfifo(tree.path("pipe").c_str(), 0600), 0);
-    for (const auto* name : {"old", "new"})
+    for (const auto* name : {"old", "new", "left"})
         EXPECT_TRUE(check_replaceable(tree.path(name))) << name;
     for (const auto* name : {"link", "pipe", "taken", "", "no/such/file", "old/below"})
         EXPECT_FALSE(check_replaceable(tree.path(name))) << name;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinity-exporter: serves the metrics of a running daemon to Prometheus, on sockets that systemd hands
 // over.
-#include "affinityctl/client/call.hpp"
 #include "affinityctl/client/metrics.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,9 +25,8 @@ namespace {
 using namespace affinityctl;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds patience{8}; // scrapes give up after ten
-constexpr std::chrono::seconds kept{1};     // the same metrics answer all who ask meanwhile
-constexpr unsigned most_connections = 32, idle_seconds = 60;
+constexpr std::chrono::seconds kept{1}; // the same metrics answer all who ask meanwhile
+constexpr unsigned most_connections = 32, most_of_address = 8, idle_seconds = 10;
 constexpr std::size_t memory_of_connection = 16'384;
 
 /// Asks the daemon at most once a second.
@@ -47,11 +45,11 @@ class Source {
   private:
     /// Null: no daemon answers, and the log says why, once.
     nlohmann::json ask() {
-        const auto answer = call_daemon(runtime_dir_, "GetStatus", {}, {.time = patience, .may_ask = false});
+        auto answer = status_for_metrics(runtime_dir_);
         const auto fault = answer ? "" : answer.error().message;
         if (fault != fault_ && !fault.empty()) fmt::print(stderr, "affinity-exporter: {}\n", fault);
         fault_ = fault;
-        return answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
+        return answer.value_or(nlohmann::json());
     }
 
     std::string runtime_dir_, fault_;
@@ -107,6 +105,7 @@ using Server = std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)>;
 Server serve(int socket, Source& source) {
     return {MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, take_request, &source,
                              MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, most_connections,
+                             MHD_OPTION_PER_IP_CONNECTION_LIMIT, most_of_address,
                              MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
                              memory_of_connection, MHD_OPTION_END),
             MHD_stop_daemon};

@@ -35,7 +35,7 @@ bool has_terminal() {
 }
 
 struct Unref {
-    void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+    void operator()(sd_bus* bus) const { sd_bus_close_unref(bus); }
     void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
 };
 using Bus = std::unique_ptr<sd_bus, Unref>;
@@ -98,8 +98,10 @@ int wait_for_reply(sd_bus* bus, sd_bus_message* call, std::uint64_t usec, const 
     while (status >= 0 && !reply) {
         status = sd_bus_process(bus, nullptr);
         if (status != 0 || reply) continue;
+        if (progress.elapsed() >= std::chrono::microseconds(usec))
+            break; // sd-bus lets a handshake last longer
         progress.go_on();
-        status = sd_bus_wait(bus, doing.empty() ? UINT64_MAX : tick_usec);
+        status = sd_bus_wait(bus, tick_usec);
         if (status == -EINTR) status = 0;
     }
     // Where the connection has ended, sd-bus makes up an answer.

@@ -2,10 +2,12 @@
 #include "affinityctl/client/metrics.hpp"
 
 #include "affinityctl/client/answers.hpp"
+#include "affinityctl/client/call.hpp"
 #include "base/escape.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -248,6 +250,16 @@ std::string sample_line(const json& sample) {
 } // namespace
 
 const Fields metric_fields = fields::metrics;
+
+std::expected<json, CallError> status_for_metrics(const std::string& runtime_dir) {
+    constexpr std::chrono::seconds patience{8}; // scrapes give up after ten
+    const auto answer = call_daemon(runtime_dir, "GetStatus", {}, {.time = patience, .may_ask = false});
+    if (!answer) return std::unexpected(answer.error());
+    auto status = json::parse(*answer, nullptr, false);
+    if (status.is_object()) return status;
+    return std::unexpected(
+        CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
+}
 
 json metrics_of(const json& status) {
     Metrics metrics;

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +21,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityctl {
@@ -62,20 +64,29 @@ Places places_of(const Globals& globals, std::string name) {
     return places;
 }
 
+/// Nothing, or a link to the null device: it switches the policy off.
+bool is_mask(const std::string& path) {
+    std::error_code code;
+    return fs::is_character_file(path, code) || (fs::is_regular_file(path, code) && fs::is_empty(path, code));
+}
+
 struct CatOptions {
     std::vector<std::string> names;
 };
 
 Outcome run_cat(const CatOptions& options, const Globals& globals) {
+    need(check_is_live(globals));
     Document document;
     document.value = json::array();
     for (const auto& name : options.names) {
         const auto places = places_of(globals, name);
-        const auto text = need(host::read_file(places.in_force));
+        const bool is_off = is_mask(places.in_force);
+        const auto text = is_off ? std::optional<std::string>("") : need(host::read_file(places.in_force));
         if (!text)
             return failed(exit_failure, "there is no policy " + name + ": affinityctl policies lists them");
         document.value.push_back(record(file_fields, {name, places.in_force, *text}));
-        document.heading("# " + places.in_force).gap = document.value.size() > 1;
+        document.heading("# " + places.in_force + (is_off ? ": it switches the policy off" : "")).gap =
+            document.value.size() > 1;
         if (!text->empty()) document.verbatim(*text);
     }
     return document;
@@ -153,7 +164,7 @@ Outcome attempt(Outcome (*verb)(const Globals&, const std::vector<std::string>&)
     }
 }
 
-/// One of `letters`; the last of them at the end of input.
+/// One of `letters`; the last of them at the end of input and at ^C.
 char ask(const std::string& question, std::string_view letters) {
     for (std::array<char, 64> line{};;) {
         fmt::print(stderr, "{} ", question);
@@ -168,17 +179,23 @@ std::expected<void, CallError> save(const std::string& path, const std::optional
     const auto now = host::read_file(path);
     if (!now) return failed(now.error());
     if (*now != before) return failed(exit_failure, path + " was changed by another program in the meantime");
+    struct stat old {};
+    const bool is_new = ::stat(path.c_str(), &old) != 0;
     auto written = host::check_replaceable(path);
-    if (written) written = host::replace_file(path, text);
+    if (written) written = host::replace_file(path, text, is_new ? 0644 : old.st_mode & 0777U);
     if (!written) return failed(written.error());
     const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (::fsync(file.get()) != 0) return failed(exit_failure, "cannot write " + path);
+    const bool is_kept = is_new || (::fchown(file.get(), old.st_uid, old.st_gid) == 0 &&
+                                    ::fchmod(file.get(), old.st_mode & 0777U) == 0);
+    if (!is_kept || ::fsync(file.get()) != 0) return failed(exit_failure, "cannot write " + path);
     return {};
 }
 
 Outcome run_edit(const EditOptions& options, const Globals& globals) {
     need(check_is_live(globals));
     const auto places = places_of(globals, options.name);
+    if (is_mask(places.in_force))
+        return failed(exit_failure, places.in_force + " switches the policy off: remove it first");
     need(host::check_replaceable(places.own));
     const auto before = need(host::read_file(places.own)), in_force = need(host::read_file(places.in_force));
     const auto file = fs::path(places.own).filename();
@@ -193,6 +210,10 @@ Outcome run_edit(const EditOptions& options, const Globals& globals) {
         document.code = code;
         return document;
     };
+    // ^C ends a question, and not this program, which says where the edit is.
+    struct sigaction interrupted {};
+    interrupted.sa_handler = [](int) {};
+    ::sigaction(SIGINT, &interrupted, nullptr);
     while (true) {
         if (!run_editor(copy.path())) return end("kept", "the editor failed", exit_failure);
         const auto text = copy.text();

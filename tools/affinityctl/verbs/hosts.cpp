@@ -103,9 +103,9 @@ struct Close {
 };
 using Stream = std::unique_ptr<std::FILE, Close>;
 
-Stream begin(const std::string& host, const std::vector<std::string>& words) {
+Stream begin(const std::string& host, const std::vector<std::string>& words, const char* options) {
     return Stream(
-        ::popen(command_for(host, words, "-nxT").c_str(), "re")); // NOLINT(cert-env33-c): all is quoted
+        ::popen(command_for(host, words, options).c_str(), "re")); // NOLINT(cert-env33-c): all is quoted
 }
 
 struct HostAnswer {
@@ -167,7 +167,8 @@ Document side_by_side(const Call& call) {
     if (std::ranges::find(words, "--json") == words.end()) words.emplace_back("--json");
     std::vector<Stream> streams;
     for (const auto& host : call.hosts)
-        streams.push_back(begin(host, words)); // all at once
+        streams.push_back(begin(host, words, // all at once: none asks for a password, or holds up the others
+                                "-nxT -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5"));
     Document document, problems;
     Document::Table table{host_fields};
     for (std::size_t at = 0; at < call.hosts.size(); ++at) {
@@ -202,7 +203,7 @@ int report_from(const Globals& globals, Call call) {
     const auto file = std::exchange(call.words[call.file], "-");
     if (const auto checked = check_picture(globals, file); !checked)
         return complain(globals, checked.error());
-    const auto answer = end(begin(call.hosts[0], call.words));
+    const auto answer = end(begin(call.hosts[0], call.words, "-nxT"));
     if (answer.code != exit_ok && answer.code != exit_findings) return answer.code;
     const int written = write_picture(file, answer.text);
     return written != exit_ok ? written : answer.code;

@@ -18,22 +18,21 @@ struct MetricsOptions {
     std::string textfile;
 };
 
-/// Writes the file also where no daemon answers: the metrics say so.
+/// Writes the file also where no daemon answers it: the metrics say so.
 Outcome run_metrics(const MetricsOptions& options, const Globals& globals) {
     const auto& file = options.textfile;
     need(check_is_live(globals));
-    const auto status = ask_daemon_object(globals, "GetStatus");
-    const bool is_absent = !status && status.error().code == exit_no_daemon;
-    if (!status && (file.empty() || !is_absent)) return std::unexpected(status.error());
+    const auto status = status_for_metrics(globals.runtime_dir);
+    if (!status && file.empty()) return std::unexpected(status.error());
     Document document;
-    document.value = metrics_of(status ? *status : nlohmann::json());
+    document.value = metrics_of(status.value_or(nlohmann::json()));
     if (file.empty()) {
         document.add(Document::Verbatim{metrics_text(document.value, MetricsFormat::open_metrics)});
         return document;
     }
     need(affinityd::host::check_replaceable(file));
     need(affinityd::host::replace_file(file, metrics_text(document.value, MetricsFormat::prometheus)));
-    if (is_absent) return std::unexpected(status.error());
+    if (!status) return std::unexpected(status.error());
     document.is_silent = true;
     return document;
 }
