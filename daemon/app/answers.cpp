@@ -2,6 +2,7 @@
 // The daemon's answers: status, plan, explain, and the notes and problems in them.
 #include "app/daemon.hpp"
 #include "app/task_status.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "host/self.hpp"
 #include "inventory/command_lines.hpp"
@@ -378,6 +379,7 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     overview.crowding = balancer_.crowding();
     overview.units = units_.status();
     overview.other_writers = writers_.list();
+    overview.trials = trials_.status(time_since_boot());
     overview.floods = tasks_.events().floods(EventQueue::Clock::now());
     for (auto& flood : overview.floods)
         flood.user = tasks_.sources().user(flood.uid);
@@ -579,6 +581,8 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
         if (verdict.matched) value.policy = policy.name;
         value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
+    if (const auto* trial = trials_.find(value.policy))
+        if (trial->is_placed) value.trial_left = trial->ends - time_since_boot();
     units_.explain(scan.facts().cgroup(), value);
     steering_.explain(id, value);
     value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||

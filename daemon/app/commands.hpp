@@ -32,6 +32,12 @@ enum class ReloadReason {
     saved, ///< files were saved: policies that are unchanged stay released
 };
 
+/// A policy that is to be tried for a while.
+struct TrialOrder {
+    std::string policy, text;
+    std::chrono::seconds length{};
+};
+
 /// The questions and orders for a running daemon, whatever carries the question. Long answers are JSON texts
 /// whose keys affinityctl-json(5) documents. Names, command lines, executables, ports and other findings
 /// about a process are owned by its user; who may change something, and how often a user may ask, is for the
@@ -49,6 +55,13 @@ class Commands {
     /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
     /// Error for a kind that does not exist.
     [[nodiscard]] virtual Result<std::string> history(const std::string& kind) = 0;
+    /// The policies on trial.
+    [[nodiscard]] virtual Result<std::string> trials() = 0;
+    /// Puts a policy on trial. An Error names the fault of its text, or says why it cannot begin now; nothing
+    /// has changed then.
+    virtual void begin_trial(TrialOrder order, uid_t user, Answer answer) = 0;
+    /// Ends a trial. `is_kept`: the same text is a file of policies by now.
+    virtual void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) = 0;
     // These answer what they did, by policy (status::to_text).
     /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
     /// that follows is over.

@@ -41,8 +41,8 @@ std::string refusal_of(const Error& error) {
 
 Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
-      loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log), answers_(shared_),
-      undo_(shared_),
+      loading_(shared_.root, shared_.settings, shared_.acts(), shared_.log),
+      trials_(shared_.settings.runtime_dir + "/trials"), answers_(shared_), undo_(shared_),
       writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
       memory_(shared_), tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()),
                                {steering_, writers_, bookkeeping_, memory_}),
@@ -101,7 +101,8 @@ Result<void> Daemon::start() {
         shared_.log.error("the undo journal: " + fault.to_string());
     auto machine = machine::read_machine(shared_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
-    auto world = loading_.end(loading_.begin(std::move(*machine), {}).get());
+    recover_trials();
+    auto world = loading_.end(loading_.begin(std::move(*machine), {}, trials_.overlays()).get());
     if (!world) return std::unexpected(std::move(world.error()));
     if (const auto& warnings = loading_.warnings(); !warnings.empty())
         shared_.log.warn("policies:\n" + warnings, Log::Kind::always());
@@ -166,25 +167,31 @@ void Daemon::reload(Answer answer, Until until, ReloadReason reason) {
 /// The machine is read again by the pass that follows.
 Slices Daemon::read_again(Answer answer, Until until, ReloadReason reason) {
     constexpr std::chrono::microseconds patience{100};
-    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage());
+    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
     while (loaded.wait_for(patience) == std::future_status::timeout)
         co_yield pause;
     use_reloaded(loaded.get(), std::move(answer), until, reason);
 }
 
-void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason) {
+/// `of_trial`: begins the answer, which no fault of another file makes an Error; "": it is a reload.
+void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason,
+                          std::string of_trial) {
     auto world = loading_.end(std::move(loaded), reread(reread_settings_, shared_.settings));
     if (!world) {
         shared_.log.error("reload: " + world.error().to_string() + "\nthe running policies stay",
                           Log::Kind::always(), {.message_id = reload_refused_message});
+        release_ended_trials();
         return answer(fail(refusal_of(world.error())));
     }
     use(std::move(*world), reason);
+    const bool is_trial = !of_trial.empty();
     shared_.executor.begin_anew();
     const auto headline =
-        "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
-    shared_.log.info(headline);
-    auto fault = loading_.report();
+        !of_trial.empty()
+            ? std::move(of_trial)
+            : "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
+    if (!is_trial) shared_.log.info(headline);
+    auto fault = is_trial ? std::string() : loading_.report();
     if (!fault.empty()) fault = loading_.warnings() + fault;
     if (until == Until::done) {
         answers_.add({std::move(answer), loading_.warnings() + headline, fault});
@@ -277,6 +284,7 @@ Slices Daemon::hand_over(std::function<void()> done) {
 
 void Daemon::begin_stop(std::function<void()> done) {
     end_duties("the daemon is stopping: what it changed is put back");
+    trials_.clear();
     if (!shared_.acts() || !shared_.current.world) return done();
     work().begin_end(stop(std::move(done)));
 }

@@ -12,6 +12,7 @@
 #include "app/steering.hpp"
 #include "app/task_status.hpp"
 #include "app/tasks.hpp"
+#include "app/trials.hpp"
 #include "app/undo.hpp"
 #include "app/units.hpp"
 #include "coexist/other_writers.hpp"
@@ -77,10 +78,18 @@ class Daemon final : public Commands {
     /// True if the files that policies are read from are others than at the last reading.
     [[nodiscard]] bool policies_changed() const { return loading_.has_changed(); }
 
+    /// When follow_trials() is to be called, since the boot.
+    [[nodiscard]] std::chrono::milliseconds trial_due() const { return trials_.due(); }
+    /// Policies on trial begin to place, or end.
+    void follow_trials();
+
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
+    [[nodiscard]] Result<std::string> trials() override;
+    void begin_trial(TrialOrder order, uid_t user, Answer answer) override;
+    void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) override;
     void reload(Answer answer, Until until, ReloadReason reason) override;
     void release(const std::string& what, uid_t user, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;
@@ -96,7 +105,16 @@ class Daemon final : public Commands {
     [[nodiscard]] bool look_after_journal();
     void use(std::shared_ptr<World> world, ReloadReason reason);
     [[nodiscard]] Slices read_again(Answer answer, Until until, ReloadReason reason);
-    void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason);
+    void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason,
+                      std::string of_trial = {});
+    void recover_trials();
+    [[nodiscard]] std::string fault_of_trial(const Loaded& loaded, const std::string& policy) const;
+    [[nodiscard]] Slices try_policy(TrialOrder order, uid_t user, Answer answer);
+    [[nodiscard]] Slices use_trials(std::string headline, Answer answer, Until until);
+    [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
+    [[nodiscard]] Slices advance_trials();
+    [[nodiscard]] std::string close_trial(const Trial& trial, const char* how, const std::string& by);
+    void release_ended_trials();
     void update_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
     void end_duties(const char* why);
@@ -125,6 +143,7 @@ class Daemon final : public Commands {
     Shared& shared_;
     ReadSettings reread_settings_;
     Loading loading_;
+    Trials trials_;
     PassAnswers answers_;
     Undo undo_;
     coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
@@ -138,6 +157,7 @@ class Daemon final : public Commands {
     Balancer balancer_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
+    bool is_following_trials_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;
     Time started_at_ = std::chrono::system_clock::now(), loaded_at_{};

@@ -225,7 +225,8 @@ class Loader {
     struct Task {
         std::vector<std::string> folders;
         std::string copies, state_dir;
-        Texts good;               ///< in force until now
+        Texts good; ///< in force until now
+        std::vector<Overlay> trials;
         bool is_trusting = false; ///< any user may have written the policies; else root and this user only
         machine::Machine machine;
         planner::NicUsage usage;
@@ -236,6 +237,10 @@ class Loader {
   private:
     [[nodiscard]] Result<void> read_all();
     [[nodiscard]] std::vector<Diagnostic> check();
+    void adapt_trials();
+    [[nodiscard]] bool is_on_trial(const std::string& path) const {
+        return std::ranges::count(task_.trials, path, [](const auto& one) { return one.document.path; }) > 0;
+    }
     [[nodiscard]] std::vector<Diagnostic> next_faults(const std::vector<Diagnostic>& found) const;
     void replace(const Diagnostic& fault);
     [[nodiscard]] Result<std::optional<std::string>> last_good(const std::string& name) const;
@@ -290,13 +295,26 @@ Result<void> Loader::read_all() {
         if (last_good(std::string(policy::policy_name(path))) == document->text) unchanged_.insert(path);
         documents_.push_back(std::move(*document));
     }
+    for (const auto& trial : task_.trials)
+        documents_.push_back(trial.document);
     return {};
+}
+
+/// They end with nothing left behind, whatever they say.
+void Loader::adapt_trials() {
+    for (auto& policy : set_.policies)
+        for (const auto& trial : task_.trials) {
+            if (policy.at.file != trial.document.path) continue;
+            policy.on_stop = policy::OnStop::restore;
+            if (trial.is_only_watched) policy.model = policy::Model::none;
+        }
 }
 
 /// Reads the documents as they are now. Returns all that is to be said of them.
 std::vector<Diagnostic> Loader::check() {
     auto read = policy::read_policies(documents_);
     set_ = std::move(read.set);
+    adapt_trials();
     auto found = std::move(read.diagnostics);
     const auto is_excluded = [&](const Diagnostic& one) { return excluded_.contains(one.at.file); };
     std::erase_if(found, is_excluded);
@@ -390,10 +408,15 @@ void Loader::finish(const std::vector<Diagnostic>& remarks) {
     std::set<std::string> in_force;
     for (const auto& policy : set_.policies)
         in_force.insert(policy.at.file);
-    for (auto& document : documents_)
-        if (const std::string name(policy::policy_name(document.path));
-            in_force.contains(document.path) && !loaded_.faulty.contains(name))
+    for (auto& document : documents_) {
+        const std::string name(policy::policy_name(document.path));
+        if (!in_force.contains(document.path) || loaded_.faulty.contains(name)) continue;
+        if (!is_on_trial(document.path)) {
             loaded_.good.insert_or_assign(name, std::move(document.text));
+        } else if (auto before = last_good(name); before && *before) {
+            loaded_.good.emplace(name, std::move(**before));
+        }
+    }
     loaded_.unkept = write_copies(task_.copies, loaded_.good);
     policy::resolve_programs(set_);
     loaded_.world =
@@ -409,10 +432,12 @@ Loading::Loading(const host::Root& root, const Settings& settings, bool acts, Lo
       copies_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good"),
       state_dir_(settings.state_dir), acts_(acts), log_(log) {}
 
-std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
+std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage,
+                                   std::vector<Overlay> trials) const {
     const host::BlockedSignals blocked; // they are the loop's
-    const auto read = [&root = root_, task = Loader::Task{folders_, copies_, state_dir_, good_, !acts_,
-                                                          std::move(machine), std::move(usage)}]() mutable {
+    const auto read = [&root = root_,
+                       task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_,
+                                           std::move(machine), std::move(usage)}]() mutable {
         return Loader(root, std::move(task)).load();
     };
     try {

@@ -11,6 +11,7 @@
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
+#include "policy/reader.hpp"
 #include "policy/settings.hpp"
 #include "status/status.hpp"
 
@@ -172,6 +173,13 @@ struct Shared {
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
 using Texts = std::map<std::string, std::string, std::less<>>; ///< of policies, by name
 
+/// A policy on trial. It comes after all files, and so overrides one of its name; it always gives back, and
+/// is never kept as the last good version of that file.
+struct Overlay {
+    policy::Document document;
+    bool is_only_watched = false; ///< its programs are matched, and not placed
+};
+
 /// The policies that can be in force, of those that were read.
 struct Loaded {
     FileStamps stamps;                     ///< of the files as they were when reading began
@@ -196,8 +204,9 @@ class Loading {
     Loading(const host::Root& root, const Settings& settings, bool acts, Log& log);
 
     /// Begins to read the policies for this machine, in a thread: its end waits for that. With the newest
-    /// latencies from the measurement history, where a policy says `measured`.
-    [[nodiscard]] std::future<Loaded> begin(machine::Machine machine, planner::NicUsage usage) const;
+    /// latencies from the measurement history, where a policy says `measured`, and with policies on trial.
+    [[nodiscard]] std::future<Loaded> begin(machine::Machine machine, planner::NicUsage usage,
+                                            std::vector<Overlay> trials = {}) const;
     /// Ends it, with the faults of other files. An Error: nothing of it counts.
     [[nodiscard]] Result<std::shared_ptr<World>> end(Loaded loaded,
                                                      std::vector<status::FileFault> others = {});

@@ -12,6 +12,13 @@ namespace affinityd {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// CLOCK_BOOTTIME: since the boot, with the time that the machine slept; a clock that is set changes nothing.
+[[nodiscard]] inline std::chrono::milliseconds time_since_boot() {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::milliseconds(now.tv_nsec / 1'000'000);
+}
+
 /// CPU time that this thread has used (CLOCK_THREAD_CPUTIME_ID): what others take of a busy machine does not
 /// count.
 [[nodiscard]] inline std::chrono::nanoseconds thread_time() {

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/escape.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -116,6 +117,18 @@ int on_call(sd_bus_message* message, void* userdata, sd_bus_error*) {
     return 1;
 }
 
+/// A method whose arguments are texts, as many as the `types` of its row of the table.
+template <Method method>
+int on_texts(sd_bus_message* message, void* userdata, sd_bus_error*) {
+    std::vector<std::string> texts;
+    for (const char* text = nullptr; sd_bus_message_at_end(message, 1) == 0; texts.emplace_back(text))
+        if (const int status = sd_bus_message_read(message, "s", &text); status < 0) return status;
+    Request request{method, texts.front(), Call(message)};
+    request.more.assign(texts.begin() + 1, texts.end());
+    static_cast<Front*>(userdata)->take(std::move(request));
+    return 1;
+}
+
 constexpr std::array changing{std::pair(std::string_view("Reload"), Method::reload),
                               std::pair(std::string_view("Release"), Method::release),
                               std::pair(std::string_view("Apply"), Method::apply),
@@ -144,11 +157,14 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("GetStatus", "", "s", on_call<Method::get_status>, open_to_all),
     SD_BUS_METHOD("GetPlan", "", "s", on_call<Method::get_plan>, open_to_all),
     SD_BUS_METHOD("GetHistory", "s", "s", on_call<Method::get_history>, open_to_all),
+    SD_BUS_METHOD("GetTrials", "", "s", on_call<Method::get_trials>, open_to_all),
     SD_BUS_METHOD("Explain", "s", "s", on_call<Method::explain>, open_to_all),
     SD_BUS_METHOD("Reload", "", "s", on_call<Method::reload>, open_to_all),
     SD_BUS_METHOD("Release", "s", "s", on_call<Method::release>, open_to_all),
     SD_BUS_METHOD("Apply", "", "s", on_call<Method::apply>, open_to_all),
     SD_BUS_METHOD("Measure", "", "s", on_call<Method::measure>, open_to_all),
+    SD_BUS_METHOD("Try", "sss", "s", on_texts<Method::try_policy>, open_to_all),
+    SD_BUS_METHOD("EndTrial", "ss", "s", on_texts<Method::end_trial>, open_to_all),
     SD_BUS_METHOD("Begin", "ss", "s", on_begin, open_to_all),
     SD_BUS_VTABLE_END,
 };
@@ -163,13 +179,13 @@ void CommandRunner::read(Method method, const std::string& argument, app::OwnedA
     if (method == Method::get_status) return commands_.status(std::move(answer));
     if (method == Method::get_plan) return commands_.plan(std::move(answer));
     if (method == Method::explain) return commands_.explain(argument, std::move(answer));
-    auto history = commands_.history(argument);
-    if (!history) return answer(std::unexpected(std::move(history.error())));
-    answer(OwnedText(std::move(*history)));
+    auto text = method == Method::get_trials ? commands_.trials() : commands_.history(argument);
+    if (!text) return answer(std::unexpected(std::move(text.error())));
+    answer(OwnedText(std::move(*text)));
 }
 
 void CommandRunner::run(Request request) {
-    auto& [method, argument, call, until, user] = request;
+    auto& [method, argument, call, until, user, more] = request;
     if (only_reads(method))
         return read(method, argument, [to = std::move(call)](const Result<OwnedText>& text) mutable {
             to.reply(text ? Result<std::string>(text->full()) : std::unexpected(text.error()));
@@ -182,6 +198,16 @@ void CommandRunner::run(Request request) {
         return commands_.release(argument, user, std::move(answer), until);
     case Method::apply:
         return commands_.apply(std::move(answer), until);
+    case Method::try_policy: {
+        const auto seconds = parse_number<std::uint32_t>(more[1]);
+        if (!seconds) return answer(affinityd::fail("the third argument is a number of seconds", more[1]));
+        return commands_.begin_trial({argument, std::move(more[0]), std::chrono::seconds(*seconds)}, user,
+                                     std::move(answer));
+    }
+    case Method::end_trial:
+        if (more[0] != "keep" && more[0] != "back")
+            return answer(affinityd::fail("the second argument is keep or back", more[0]));
+        return commands_.end_trial(argument, more[0] == "keep", user, std::move(answer));
     default:
         return measure_(std::move(answer), until);
     }

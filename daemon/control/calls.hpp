@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
@@ -95,11 +96,14 @@ enum class Method : std::uint8_t {
     get_status,
     get_plan,
     get_history,
+    get_trials,
     explain,
     reload,
     release,
     apply,
-    measure
+    measure,
+    try_policy,
+    end_trial
 };
 
 /// True for methods that change nothing.
@@ -112,6 +116,7 @@ struct Request {
     Call call;
     app::Until until = app::Until::done; ///< for methods that change something
     uid_t user = 0;                      ///< who calls; root over the private socket
+    std::vector<std::string> more{};     ///< arguments after the first
 };
 
 /// Takes the calls that come in over one kind of connection and decides whether they are carried out.

@@ -25,6 +25,7 @@ using Moments = std::chrono::steady_clock;
 
 /// Names of policies, processes and interfaces are shorter.
 constexpr std::size_t longest_argument = 4096;
+constexpr std::size_t longest_text = 1U << 16; ///< of a policy: some wait for polkit
 constexpr std::size_t most_senders = 256;
 constexpr std::chrono::seconds kept{1};
 
@@ -136,14 +137,15 @@ void Server::BusFront::take_from(uid_t user, Request request) {
     if (limits_.is_privileged(user)) return runner_.run(std::move(request));
     if (!limits_.may_ask(user))
         return request.call.refuse("too much is asked for by this user: try again in a second");
-    if (request.argument.size() > longest_argument)
+    const auto is_long = [](const std::string& text) { return text.size() > longest_text; };
+    if (request.argument.size() > longest_argument || std::ranges::any_of(request.more, is_long))
         return request.call.fail(SD_BUS_ERROR_INVALID_ARGS, "the argument is too long");
     if (only_reads(request.method)) return read(user, std::move(request));
-    polkit_.ask(
-        std::move(request.call), user,
-        [this, user, method = request.method, argument = request.argument, until = request.until](Call call) {
-            runner_.run({method, argument, std::move(call), until, user});
-        });
+    polkit_.ask(std::move(request.call), user,
+                [this, user, method = request.method, argument = request.argument, until = request.until,
+                 more = request.more](Call call) {
+                    runner_.run({method, argument, std::move(call), until, user, more});
+                });
 }
 
 void Server::BusFront::read(uid_t user, Request request) {

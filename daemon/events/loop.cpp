@@ -3,6 +3,7 @@
 
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 #include <csignal>
@@ -75,6 +76,7 @@ Result<void> Loop::add_table() {
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
     for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &quiet_})
         if (auto done = timer->add_to(event); !done) return done;
+    if (auto done = trial_.add_to(event, CLOCK_BOOTTIME); !done) return done;
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
     const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
@@ -204,7 +206,7 @@ void Loop::all_done() {
 void Loop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &trial_})
         timer->disarm();
     listed_.end();
     steered_.end();
@@ -255,6 +257,18 @@ int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
     return 0;
 }
 
+/// After a moment at least, since what is due may be under way.
+void Loop::follow_trials() {
+    constexpr std::chrono::milliseconds moment{20};
+    const auto due = manager_.trial_due();
+    if (due == trial_due_) return;
+    trial_due_ = due;
+    if (due == app::Trials::never)
+        trial_.disarm();
+    else
+        trial_.arm(std::max(due - time_since_boot(), moment));
+}
+
 /// Users have names now that were numbers when their processes were matched.
 void Loop::take_names() {
     if (manager_.tasks().sources().name_service()->take_answers()) want_pass(soon);
@@ -274,6 +288,7 @@ void Loop::take_arguments() {
 void Loop::handled() {
     if (is_stopping_) return;
     watches_.processes->wait_for_due();
+    follow_trials();
     if (manager_.steering().next_look() < steering_at_) follow_steering();
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;

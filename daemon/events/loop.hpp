@@ -65,6 +65,7 @@ class Loop {
         steering_at_ = manager_.steering().next_look();
         steering_look_.arm_at(steering_at_);
     }
+    void follow_trials();
     void take_names();
     void take_arguments();
     void stop();
@@ -94,6 +95,12 @@ class Loop {
     Timer steering_look_{[this] {
         manager_.steering().look();
         follow_steering();
+    }};
+    std::chrono::milliseconds trial_due_ =
+        app::Trials::never; ///< that the timer is armed for, since the boot
+    Timer trial_{[this] {
+        trial_due_ = app::Trials::never;
+        manager_.follow_trials();
     }};
     Timer quiet_{[this] { leave_when_quiet(); }};
     Descriptor listed_{[this] { take_listeners(); }};

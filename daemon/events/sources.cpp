@@ -25,9 +25,9 @@ int Descriptor::on_ready(sd_event_source*, int, std::uint32_t, void* userdata) {
     return 0;
 }
 
-Result<void> Timer::add_to(sd_event* event) {
+Result<void> Timer::add_to(sd_event* event, clockid_t clock) {
     sd_event_source* source = nullptr;
-    const int status = sd_event_add_time(event, &source, CLOCK_MONOTONIC, 0, 0, on_time, this);
+    const int status = sd_event_add_time(event, &source, clock, 0, 0, on_time, this);
     if (status < 0) return fail("cannot set up a timer", {}, -status);
     source_.reset(source);
     disarm();

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,7 +49,7 @@ class Timer {
     Timer& operator=(const Timer&) = delete;
 
     /// Not armed yet. An Error: the loop takes no timer.
-    [[nodiscard]] Result<void> add_to(sd_event* event);
+    [[nodiscard]] Result<void> add_to(sd_event* event, clockid_t clock = CLOCK_MONOTONIC);
     void arm(std::chrono::microseconds after);
     /// At that time, or `never`. The time that it is armed for already changes nothing.
     void arm_at(Clock::time_point due);

@@ -388,6 +388,19 @@ json to_json(const planner::Crowding& crowding) {
     return value;
 }
 
+json trial_json(const TrialStatus& trial) {
+    const auto seconds = [](std::chrono::milliseconds time) {
+        return std::chrono::ceil<std::chrono::seconds>(time).count();
+    };
+    return {{"policy", trial.policy},
+            {"file", trial.file},
+            {"replaces", trial.replaces.empty() ? json(nullptr) : json(trial.replaces)},
+            {"own_text", std::to_string(trial.own_text)},
+            {"seconds", seconds(trial.length)},
+            {"seconds_left", seconds(trial.left)},
+            {"seconds_until_placed", seconds(trial.until_placed)}};
+}
+
 json refused_json(const Overview& overview, bool with_names = true) {
     json refused = json::object();
     for (auto [subject, why] : overview.refused) {
@@ -427,7 +440,8 @@ json to_json(const Overview& overview) {
             {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)},
-            {"floods", list_of(overview.floods, flood_json)}};
+            {"floods", list_of(overview.floods, flood_json)},
+            {"trials", list_of(overview.trials, trial_json)}};
 }
 
 std::optional<policy::Position> decided_by(const policy::Policy& policy, const ThreadExplanation& thread) {
@@ -468,6 +482,8 @@ json to_json(const ProcessExplanation& process) {
                {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
                {"considered", list_of(process.considered, considered_json)},
                {"nics", process.nics}};
+    if (process.trial_left)
+        value["trial_seconds_left"] = std::chrono::ceil<std::chrono::seconds>(*process.trial_left).count();
     if (process.kept_off) value["kept_off"] = planner::Reason(*process.kept_off).text;
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     for (const auto& listener : process.accepting.listeners)
@@ -519,6 +535,10 @@ std::string to_text(const accounting::HistoryReport& report) {
 }
 
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+
+std::string to_text(const std::vector<TrialStatus>& trials) {
+    return dump({{"trials", list_of(trials, trial_json)}});
+}
 
 std::string to_string(const LocalStatus& local) {
     return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} reads counted)", 100 * local.same.core,

@@ -43,6 +43,7 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const std::optional<accounting::MeasurementReport>& report);
 [[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
 [[nodiscard]] std::string to_text(const LocalStatus& local);
+[[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials);
 /// "94 % same core, 12 % by chance (420 samples)"
 [[nodiscard]] std::string to_string(const LocalStatus& local);
 

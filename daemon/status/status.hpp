@@ -180,6 +180,16 @@ struct LoadStatus {
     std::vector<FileFault> faults; ///< of files that are not in force as they stand
 };
 
+/// A policy that is tried for a while, and then goes back by itself.
+struct TrialStatus {
+    std::string policy;
+    std::string file;           ///< that it is kept in, with a line before its text
+    std::string replaces;       ///< the file that counts without it; "": none
+    std::uint64_t own_text = 0; ///< fnv1a_64() of the file that overrides all, when it began; 0: none
+    std::chrono::milliseconds length{}, left{};
+    std::chrono::milliseconds until_placed{}; ///< its programs are only watched for so long
+};
+
 /// A wish that cannot be met now, and since when it was known.
 struct ProblemStatus {
     planner::Problem problem;
@@ -224,6 +234,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<coexist::OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
+    std::vector<TrialStatus> trials{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
 };
 
@@ -257,7 +268,8 @@ struct ProcessExplanation {
     int pid = 0;
     uid_t owner = static_cast<uid_t>(-1);
     std::string comm;
-    std::string policy; ///< "": none
+    std::string policy;                                    ///< "": none
+    std::optional<std::chrono::milliseconds> trial_left{}; ///< its policy is on trial for so long
     bool released = false;
     std::optional<planner::KeptOff> kept_off{}; ///< CPUs that others have claimed; no value: it may have all
     std::vector<Considered> considered;

@@ -22,6 +22,16 @@ class FakeCommands final : public app::Commands {
     void explain(const std::string& subject, app::OwnedAnswer give) override {
         tell("explain " + subject, std::move(give));
     }
+    Result<std::string> trials() override {
+        asked.push_back("trials");
+        return answer;
+    }
+    void begin_trial(app::TrialOrder order, uid_t, app::Answer give) override {
+        tell(std::string("try ").append(order.policy), std::move(give));
+    }
+    void end_trial(const std::string& policy, bool, uid_t, app::Answer give) override {
+        tell("end trial of " + policy, std::move(give));
+    }
     void reload(app::Answer give, app::Until until, app::ReloadReason) override {
         tell(named("reload", until), std::move(give));
     }

@@ -16,7 +16,7 @@ MEDIAN = 90
 WALK_LINES = 2500
 # Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1000, "host": 1900, "policy": 3470,  # 2,600
+    "base": 1010, "host": 1900, "policy": 3470,  # 2,600
     "topology": 1500, "inventory": 2680,  # 2,500
     "irq": 1130, "netdev": 1480, "machine": 1500,  # 1,300
     "locality": 395, "planner": 5615,  # 4,600, and 605 of doctor
@@ -24,9 +24,9 @@ BUDGETS = {
     "measure": 1030, "accounting": 1190,  # 1,900 together
     "enforcer": 1300,
     "steer": 1500,
-    "coexist": 590, "status": 1280,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts
-    "app": 7375,  # 4,800
-    "events": 1740, "control": 1610,  # 2,800 together
+    "coexist": 590, "status": 1340,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
+    "app": 7780,  # 4,800, and 390 of trials
+    "events": 1755, "control": 1640,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
 LONG_WAYS = {}

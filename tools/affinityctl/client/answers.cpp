@@ -400,6 +400,15 @@ constexpr Field latencies[] = {
     {"seconds", "", "number", "the sum of their times"},
     {"buckets", "", "object[]", "how many took how long", buckets},
 };
+constexpr Field trials[] = {
+    {"policy", "", "text", "the policy"},
+    {"file", "", "text", "the daemon's copy, with a line before its text"},
+    {"replaces", "", "text?", "the file that counts without it"},
+    {"own_text", "", "text", "the 64 bits of FNV-1a of the file that keep writes, when the trial began; 0: there was none"},
+    {"seconds", "", "count", "its length"},
+    {"seconds_left", "", "count", "the time until it goes back"},
+    {"seconds_until_placed", "", "count", "the time for which its programs are only watched"},
+};
 constexpr Field statuses[] = {
     {"subject", "", "text*", "of `status SUBJECT`: its name"},
     {"health", "", "text", "ok, settling or attention"},
@@ -430,6 +439,7 @@ constexpr Field statuses[] = {
     {"units", "", "object[]", "units with a cpuset of a policy", units},
     {"other_writers", "", "object[]", "other programs that set masks, and a loaded sched_ext scheduler", writers},
     {"floods", "", "object[]", "users whose events are left to passes", floods},
+    {"trials", "", "object[]", "policies on trial", trials},
     {"processes", "", "object[]", "processes under policy", processes},
     {"queues", "", "object[]", "interrupts and steering under policy", queues},
     {"costs", "", "object[]", "CPU time of the policies' traffic", costs},
@@ -521,6 +531,7 @@ constexpr Field explanations[] = {
     {"policy", "", "text?*", "its policy, null for none"},
     {"released", "", "flag*", "it was released by hand"},
     {"means", "", "object?*", "the cpuset that holds it", means},
+    {"trial_seconds_left", "", "count*", "its policy is on trial for so long"},
     {"kept_off", "", "text*", "the CPUs that policies of others claim"},
     {"considered", "", "object[]*", "policies in the order in which they were tried", considered},
     {"local", "", "object*", "as in status", locals},

@@ -3,7 +3,6 @@
 // place when it has passed the check.
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "host/fd.hpp"
 #include "host/file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -19,9 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityctl {
@@ -45,25 +42,6 @@ constexpr Field edit_fields[] = {
 };
 // clang-format on
 
-/// The file of a policy that counts ("": there is none), and the one that overrides all others.
-struct Places {
-    std::string in_force, own;
-};
-
-Places places_of(const Globals& globals, std::string name) {
-    if (name.ends_with(".yaml")) name.resize(name.size() - 5);
-    if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos)
-        throw CallError{exit_usage, "this is no name of a policy: " + name};
-    const auto folders = usual_folders(globals);
-    Places places{"", folders.back() + "/" + name + ".yaml"};
-    for (const auto& folder : folders) {
-        const auto path = folder + "/" + name + ".yaml";
-        std::error_code code;
-        if (fs::exists(path, code)) places.in_force = path; // the last wins
-    }
-    return places;
-}
-
 /// Nothing, or a link to the null device: it switches the policy off.
 bool is_mask(const std::string& path) {
     std::error_code code;
@@ -79,7 +57,7 @@ Outcome run_cat(const CatOptions& options, const Globals& globals) {
     Document document;
     document.value = json::array();
     for (const auto& name : options.names) {
-        const auto places = places_of(globals, name);
+        const auto places = policy_places(globals, name);
         const bool is_off = is_mask(places.in_force);
         const auto text = is_off ? std::optional<std::string>("") : need(host::read_file(places.in_force));
         if (!text)
@@ -173,27 +151,9 @@ char ask(const std::string& question, std::string_view letters) {
     }
 }
 
-/// The edit has become the policy's file and outlives the machine.
-std::expected<void, CallError> save(const std::string& path, const std::optional<std::string>& before,
-                                    const std::string& text) {
-    const auto now = host::read_file(path);
-    if (!now) return failed(now.error());
-    if (*now != before) return failed(exit_failure, path + " was changed by another program in the meantime");
-    struct stat old {};
-    const bool is_new = ::stat(path.c_str(), &old) != 0;
-    auto written = host::check_replaceable(path);
-    if (written) written = host::replace_file(path, text, is_new ? 0644 : old.st_mode & 0777U);
-    if (!written) return failed(written.error());
-    const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    const bool is_kept = is_new || (::fchown(file.get(), old.st_uid, old.st_gid) == 0 &&
-                                    ::fchmod(file.get(), old.st_mode & 0777U) == 0);
-    if (!is_kept || ::fsync(file.get()) != 0) return failed(exit_failure, "cannot write " + path);
-    return {};
-}
-
 Outcome run_edit(const EditOptions& options, const Globals& globals) {
     need(check_is_live(globals));
-    const auto places = places_of(globals, options.name);
+    const auto places = policy_places(globals, options.name);
     if (is_mask(places.in_force))
         return failed(exit_failure, places.in_force + " switches the policy off: remove it first");
     need(host::check_replaceable(places.own));
@@ -230,7 +190,7 @@ Outcome run_edit(const EditOptions& options, const Globals& globals) {
         if (answer == 'e') continue;
         if (answer == 'k')
             return end("kept", places.own + " is as it was", is_good ? exit_failure : exit_findings);
-        if (const auto saved = save(places.own, before, **text); !saved)
+        if (const auto saved = save_policy(places.own, before, **text); !saved)
             return end("kept", saved.error().message, exit_failure);
         return end("saved", places.own + " is saved; a running daemon reads it now", exit_ok);
     }

@@ -4,6 +4,8 @@
 #include "accounting/measurements.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/escape.hpp"
+#include "host/fd.hpp"
+#include "host/file.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 
@@ -17,7 +19,10 @@
 #include <map>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
@@ -99,6 +104,38 @@ std::vector<std::string> usual_folders(const Globals& globals) {
     for (const auto& folder : list(status, "policy_folders"))
         folders.push_back(cell(folder));
     return folders.empty() ? policy::standard_folders() : folders;
+}
+
+PolicyPlaces policy_places(const Globals& globals, std::string name) {
+    if (name.ends_with(".yaml")) name.resize(name.size() - 5);
+    if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos)
+        throw CallError{exit_usage, "this is no name of a policy: " + name};
+    const auto folders = usual_folders(globals);
+    PolicyPlaces places{"", folders.back() + "/" + name + ".yaml"};
+    for (const auto& folder : folders) {
+        const auto path = folder + "/" + name + ".yaml";
+        std::error_code code;
+        if (std::filesystem::exists(path, code)) places.in_force = path; // the last wins
+    }
+    return places;
+}
+
+std::expected<void, CallError> save_policy(const std::string& path, const std::optional<std::string>& before,
+                                           const std::string& text) {
+    namespace host = affinityd::host;
+    const auto now = host::read_file(path);
+    if (!now) return failed(now.error());
+    if (*now != before) return failed(exit_failure, path + " was changed by another program in the meantime");
+    struct stat old {};
+    const bool is_new = ::stat(path.c_str(), &old) != 0;
+    auto written = host::check_replaceable(path);
+    if (written) written = host::replace_file(path, text, is_new ? 0644 : old.st_mode & 0777U);
+    if (!written) return failed(written.error());
+    const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const bool is_kept = is_new || (::fchown(file.get(), old.st_uid, old.st_gid) == 0 &&
+                                    ::fchmod(file.get(), old.st_mode & 0777U) == 0);
+    if (!is_kept || ::fsync(file.get()) != 0) return failed(exit_failure, "cannot write " + path);
+    return {};
 }
 
 std::vector<policy::Document> read_policy_folders(const std::vector<std::string>& folders,

@@ -10,6 +10,8 @@
 #include "policy/reader.hpp"
 #include "topology/latencies.hpp"
 
+#include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,18 @@ policy_documents(const std::vector<std::string>& paths, std::vector<affinityd::p
 
 /// The folders of policies that a running daemon reads, else the standard ones. The last wins.
 [[nodiscard]] std::vector<std::string> usual_folders(const Globals& globals);
+
+/// The file of a policy that counts ("": there is none), and the one that overrides all others.
+struct PolicyPlaces {
+    std::string in_force, own;
+};
+/// `name` may have the ending of a file.
+[[nodiscard]] PolicyPlaces policy_places(const Globals& globals, std::string name);
+
+/// Makes this the text of a policy's file, so that it outlives the machine. An Error: it cannot be written,
+/// or is no more what it was `before`.
+[[nodiscard]] std::expected<void, CallError>
+save_policy(const std::string& path, const std::optional<std::string>& before, const std::string& text);
 
 /// The policy files of the folders; where none is named, of the usual ones. Warns on standard error of
 /// folders that are not there: their policies would be missed without a word.

@@ -181,6 +181,7 @@ void add_nics(CLI::App& app, Globals& globals, int& status);
 void add_check(CLI::App& app, Globals& globals, int& status);
 void add_doctor(CLI::App& app, Globals& globals, int& status);
 void add_plan(CLI::App& app, Globals& globals, int& status);
+void add_try(CLI::App& app, Globals& globals, int& status); ///< try, keep
 void add_status(CLI::App& app, Globals& globals, int& status);
 void add_metrics(CLI::App& app, Globals& globals, int& status);
 void add_watch(CLI::App& app, Globals& globals, int& status);

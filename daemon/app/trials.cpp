@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies on trial, and what the daemon does when one begins and ends.
+#include "app/trials.hpp"
+
+#include "app/daemon.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "host/file.hpp"
+#include "status/json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view first_word = "#affinityd-trial-1";
+constexpr std::size_t longest_name = 100, longest_head = 200;
+
+/// A name that is one component of a path, and can stand in a line of a log.
+bool is_trial_name(std::string_view name) {
+    const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+    return !name.empty() && name.size() <= longest_name && !name.starts_with('.') && !name.starts_with('#') &&
+           !name.contains('/') && std::ranges::none_of(name, is_control);
+}
+
+std::string head_of(const Trial& trial) {
+    return fmt::format("{} {} {} {} {}\n", first_word, trial.began.count(), trial.placed.count(),
+                       trial.ends.count(), trial.own_text);
+}
+
+/// No value: it was not written by add().
+std::optional<Trial> read_trial(std::string policy, std::string_view text) {
+    const auto end = text.find('\n');
+    const auto words = split(text.substr(0, end), ' ');
+    if (end == std::string_view::npos || words.size() != 5 || words[0] != first_word) return std::nullopt;
+    std::array<milliseconds, 3> times{};
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        const auto time = parse_number<std::int64_t>(words[i + 1]);
+        if (!time || *time < 0 || (i > 0 && milliseconds(*time) < times[i - 1])) return std::nullopt;
+        times[i] = milliseconds(*time);
+    }
+    const auto hash = parse_number<std::uint64_t>(words[4]);
+    if (!hash || times[2] - times[0] > Trials::longest) return std::nullopt;
+    return Trial{.policy = std::move(policy),
+                 .text = std::string(text.substr(end + 1)),
+                 .began = times[0],
+                 .placed = times[1],
+                 .ends = times[2],
+                 .own_text = *hash};
+}
+
+std::string seconds_of(milliseconds time) {
+    return counted(static_cast<std::uint64_t>(std::max(milliseconds(0), time).count() + 999) / 1000,
+                   "second");
+}
+
+} // namespace
+
+Result<std::vector<std::string>> Trials::recover(milliseconds now) {
+    std::vector<std::string> over;
+    if (auto checked = host::check_ownership(folder_); !checked) return std::unexpected(checked.error());
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+        const auto path = at->path().string();
+        auto name = at->path().stem().string();
+        const auto text = host::read_file(path, longest_text + longest_head, host::Links::refused);
+        auto trial = text && *text && path.ends_with(".yaml") ? read_trial(name, **text) : std::nullopt;
+        const bool goes_on = trial && trial->began <= now && now < trial->ends && trials_.size() < most;
+        if (!goes_on) {
+            std::error_code ignored;
+            std::filesystem::remove(path, ignored);
+            if (trial) over.push_back(std::move(name));
+            continue;
+        }
+        trial->is_placed = trial->placed <= now;
+        trial->file = path;
+        trials_.push_back(std::move(*trial));
+    }
+    std::ranges::sort(trials_, {}, &Trial::policy);
+    return over;
+}
+
+std::string Trials::refusal_of(const Trial& trial) const {
+    const auto length = trial.ends - trial.began;
+    if (!is_trial_name(trial.policy)) return "this is no name of a policy";
+    if (trial.text.size() > longest_text) return "the text is longer than 1 MiB";
+    if (length < shortest || length > longest) return "a trial takes 10 s to 24 h";
+    if (const auto* other = find(trial.policy))
+        return fmt::format("policy {} is on trial already, for {} more: affinityctl keep {}, or affinityctl "
+                           "try {} --back",
+                           trial.policy, seconds_of(other->ends - trial.began), trial.policy, trial.policy);
+    if (trials_.size() >= most) return fmt::format("{} policies are on trial already", most);
+    return {};
+}
+
+Result<void> Trials::add(Trial trial) {
+    if (auto made = host::make_directories(folder_, 0700); !made) return made;
+    if (auto checked = host::check_ownership(folder_); !checked) return checked;
+    trial.file = file_of(trial.policy);
+    if (auto written = host::replace_file(trial.file, head_of(trial) + trial.text, 0600); !written)
+        return written;
+    trials_.push_back(std::move(trial));
+    return {};
+}
+
+void Trials::remove(const std::string& policy) {
+    std::error_code ignored;
+    std::filesystem::remove(file_of(policy), ignored);
+    std::erase_if(trials_, [&](const Trial& trial) { return trial.policy == policy; });
+}
+
+void Trials::clear() {
+    while (!trials_.empty())
+        remove(std::string(trials_.back().policy));
+}
+
+const Trial* Trials::find(std::string_view policy) const {
+    const auto found = std::ranges::find(trials_, policy, &Trial::policy);
+    return found == trials_.end() ? nullptr : &*found;
+}
+
+std::vector<Overlay> Trials::overlays() const {
+    std::vector<Overlay> overlays;
+    for (const auto& trial : trials_)
+        if (trial.is_placed || trial.replaces.empty())
+            overlays.push_back({{trial.file, trial.text}, !trial.is_placed});
+    return overlays;
+}
+
+milliseconds Trials::due() const {
+    auto due = never;
+    for (const auto& trial : trials_)
+        due = std::min(due, trial.next());
+    return due;
+}
+
+std::vector<status::TrialStatus> Trials::status(milliseconds now) const {
+    std::vector<status::TrialStatus> list;
+    const auto left_of = [now](milliseconds time) { return std::max(time - now, milliseconds(0)); };
+    for (const auto& trial : trials_)
+        list.push_back({.policy = trial.policy,
+                        .file = trial.file,
+                        .replaces = trial.replaces,
+                        .own_text = trial.own_text,
+                        .length = trial.ends - trial.began,
+                        .left = left_of(trial.ends),
+                        .until_placed = trial.is_placed ? milliseconds(0) : left_of(trial.placed)});
+    return list;
+}
+
+void Daemon::recover_trials() {
+    if (!shared_.acts()) return;
+    const auto over = trials_.recover(time_since_boot());
+    if (!over) return shared_.log.error("policies on trial do not count: " + over.error().to_string());
+    for (const auto& policy : *over)
+        shared_.log.info(
+            fmt::format("the trial of policy {} ended while no daemon ran: it goes back", policy),
+            Log::Kind::always(), {.policy = policy});
+    for (const auto& trial : trials_.all())
+        shared_.log.info(fmt::format("the trial of policy {} goes on for {}", trial.policy,
+                                     seconds_of(trial.ends - time_since_boot())),
+                         Log::Kind::always(), {.policy = trial.policy});
+}
+
+void Daemon::begin_trial(TrialOrder order, uid_t user, Answer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    if (!shared_.acts()) return answer(fail("this is a dry run: nothing can be tried"));
+    work().add(try_policy(std::move(order), user, std::move(answer)));
+}
+
+void Daemon::end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    work().add(take_back(policy, is_kept, user, std::move(answer)));
+}
+
+/// Why a policy on trial cannot be in force as read, with the place of the fault; "": it can. A fault of
+/// another file counts if the policy brings it about.
+std::string Daemon::fault_of_trial(const Loaded& loaded, const std::string& policy) const {
+    if (!loaded.refused.empty()) return loaded.refused;
+    for (const auto& fault : loaded.faults) {
+        if (loading_.faulty().contains(fault.policy) && fault.at.file != trials_.file_of(policy)) continue;
+        return fmt::format("{}:{}:{}: {}", fault.at.file, fault.at.line, fault.at.column, fault.message);
+    }
+    return loaded.world->placements().find(policy) == nullptr ? "the text has no policy" : "";
+}
+
+/// Reads the text beside all others before it counts. The first part of the time, a quarter but a minute at
+/// most, shows how it is without the policy.
+Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
+    constexpr milliseconds longest_look{60'000}, patience{1};
+    const auto now = time_since_boot();
+    Trial trial{.policy = std::move(order.policy),
+                .text = std::move(order.text),
+                .began = now,
+                .placed = now + std::min<milliseconds>(order.length / 4, longest_look),
+                .ends = now + order.length};
+    auto refusal = trials_.refusal_of(trial);
+    if (refusal.empty() && shared_.releases.policy(trial.policy))
+        refusal = "the policy was released by hand: affinityctl apply takes it up again";
+    if (!refusal.empty()) co_return answer(fail(std::move(refusal), trial.policy));
+    const auto policy = trial.policy;
+    auto all = trials_.overlays();
+    all.push_back({{trials_.file_of(policy), trial.text}});
+    auto checked = loading_.begin(shared_.current->machine(), shared_.current->usage(), std::move(all));
+    while (checked.wait_for(patience) == std::future_status::timeout)
+        co_yield end_of_slice;
+    if (auto fault = fault_of_trial(checked.get(), policy); !fault.empty())
+        co_return answer(fail(std::move(fault)));
+    if (const auto* replaced = shared_.current.placements().find(policy))
+        trial.replaces = replaced->policy->at.file;
+    const auto own = host::read_file(shared_.settings.policy_folders.back() + "/" + policy + ".yaml");
+    if (own && *own) trial.own_text = fnv1a_64(**own);
+    if (auto added = trials_.add(std::move(trial)); !added) co_return answer(std::unexpected(added.error()));
+    const auto text = fmt::format("policy {} is on trial for {}", policy, seconds_of(order.length));
+    shared_.log.info(fmt::format("{}, by user {}", text, user), Log::Kind::always(),
+                     {.policy = policy, .user = user});
+    for (auto reading = use_trials(text, std::move(answer), Until::begun); !reading.step(a_part);)
+        co_yield pause;
+}
+
+/// Reads the policies again with those on trial.
+Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
+    constexpr milliseconds patience{1};
+    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
+    while (loaded.wait_for(patience) == std::future_status::timeout)
+        co_yield end_of_slice;
+    use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::saved, std::move(headline));
+}
+
+/// A reload has failed: those whose time is over let go of all that they hold, until one succeeds.
+void Daemon::release_ended_trials() {
+    for (const auto& policy : shared_.current->policies().policies)
+        if (policy.at.file == trials_.file_of(policy.name) && trials_.find(policy.name) == nullptr)
+            shared_.releases.release_policy(policy.name);
+    update_claims();
+    begin_pass(false);
+}
+
+Slices Daemon::take_back(std::string policy, bool is_kept, uid_t user, Answer answer) {
+    const auto* trial = trials_.find(policy);
+    if (trial == nullptr) co_return answer(fail("this policy is not on trial", policy));
+    const auto text = close_trial(*trial, is_kept ? "kept" : "went back", fmt::format(", by user {}", user));
+    for (auto reading = use_trials(text, std::move(answer), Until::done); !reading.step(a_part);)
+        co_yield pause;
+}
+
+/// Its file is removed, and it is no more among those that count. Returns that in words.
+std::string Daemon::close_trial(const Trial& trial, const char* how, const std::string& by) {
+    const auto policy = trial.policy;
+    auto text = fmt::format("the trial of policy {} is over: {}", policy, how);
+    shared_.log.info(text + by, Log::Kind::always(), {.policy = policy});
+    trials_.remove(policy);
+    return text;
+}
+
+void Daemon::follow_trials() {
+    if (is_stopping_ || std::exchange(is_following_trials_, true)) return;
+    work().add(advance_trials());
+}
+
+Slices Daemon::advance_trials() {
+    const auto now = time_since_boot();
+    bool has_changed = false;
+    std::vector<Trial> over;
+    for (auto& trial : trials_.all()) {
+        if (now < trial.next()) continue;
+        has_changed = true;
+        if (now >= trial.ends)
+            over.push_back(trial);
+        else
+            trial.is_placed = true;
+    }
+    for (const auto& trial : over)
+        static_cast<void>(close_trial(trial, "went back", ""));
+    is_following_trials_ = false;
+    if (!has_changed) co_return;
+    for (auto reading = use_trials(
+             "trials", [](const auto&) {}, Until::begun);
+         !reading.step(a_part);)
+        co_yield pause;
+}
+
+Result<std::string> Daemon::trials() { return status::to_text(trials_.status(time_since_boot())); }
+
+} // namespace affinityd::app
