@@ -129,6 +129,10 @@ void Daemon::events_lost() {
     ++events_lost_;
     tasks_.events_lost();
     shared_.log.warn("the kernel's process events overflowed: everything is looked at again");
+    // A user can make them overflow again and again: passes must not follow each other without a pause.
+    constexpr std::chrono::seconds distance{2};
+    const auto now = std::chrono::steady_clock::now();
+    if (now - std::exchange(events_lost_at_, now) < distance) return work().want(Work::Urgency::later);
     begin_pass(false);
 }
 

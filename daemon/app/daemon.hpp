@@ -160,6 +160,7 @@ class Daemon final : public Commands {
     bool is_following_trials_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;
+    std::chrono::steady_clock::time_point events_lost_at_{}; ///< the last time
     Time started_at_ = std::chrono::system_clock::now(), loaded_at_{};
     std::chrono::steady_clock::duration pass_length_{};    ///< of the last one
     Time last_pass_{};                                     ///< its end; the epoch: there was none

@@ -30,7 +30,7 @@ class Storms(House):
         self.bin.chmod(0o755)
         before = len(daemon.text().splitlines())
         busy = self.seconds_of(daemon.status()["pid"])
-        flood = self.spawn("nice", shutil.copy(compiled("../bench/flood.cpp"), self.bin / "flood"), kind, self.SECONDS, threads)
+        flood = self.spawn(shutil.copy(compiled("../bench/flood.cpp"), self.bin / "flood"), kind, self.SECONDS, threads)
         status = wait_for(lambda: [seen for seen in [daemon.status()] if awaits(seen)], f"the status under {kind}")[0]
         took = []
         for _ in range(20):
@@ -50,7 +50,8 @@ class Storms(House):
     def test_of_renames(self):
         status, busy = self.storm("rename,rename", 300, lambda status: status["floods"])
         self.assertEqual({NOBODY}, {flood["uid"] for flood in status["floods"]})
-        self.assertLess(busy, self.SECONDS / 2, "the user's events are paid from the user's budget")
+        if "AFFINITYD_DAEMON" not in os.environ:  # one with sanitizers takes several times as long for each event
+            self.assertLess(busy, self.SECONDS / 2, "the user's events are paid from the user's budget")
 
     def test_of_renames_soon_after_boot(self):
         uptime = int(time.clock_gettime(time.CLOCK_MONOTONIC))
