@@ -438,6 +438,7 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
         if (matches.processes[at] > 0 || policy.model == policy::Model::irq) continue;
         auto hint = takers_of(policy, policies, processes, matcher, ancestors);
         if (hint.empty()) hint = misspelt(policy.match, processes, known);
+        if (hint.empty()) hint = "affinityctl explain PID names the condition that a process does not meet";
         std::string message = "no process is matched by this policy now";
         if (policy.exclusive == policy::Exclusive::always)
             message += ", and all others are kept off its CPUs all the same (exclusive: always)";

@@ -262,6 +262,9 @@ class Servers(Doctor):
 
     def test_memory_on_the_far_node(self):
         self.machine(nodes=2)
+        self.write("web", NEAR)
+        lacking = affinityctl("--root", self.host.root, "--json", "doctor", self.bin / "policies").json
+        self.assertEqual(["memory of processes (proc/PID/numa_maps)"], lacking["unread"])
         self.host.put("proc/902/numa_maps", "7f00 default anon=50000 N0=10000 N1=40000 kernelpagesize_kB=4\n"
                                             "7f01 default file=/lib/x.so anon=1 N1=900000 kernelpagesize_kB=4")
         self.add_line(self.only("far-memory", "pid 902 (server) runs on node 0", "156 of its 195 MiB", web=NEAR), NEAR)

@@ -58,6 +58,8 @@ class Checks(House):
                                  ("version: 1\nrediel: 1\n", 3, ":2:1: error: ")):
             path.write_text(text, encoding="utf-8")
             self.assertIn(said, affinityctl("check", path, code=code).out)
+            other = path.rename(self.bin / "source")
+            self.assertIn(said, affinityctl("check", "--settings", other, code=code).out)
 
     def test_shipped_policies_are_good(self):
         for file in sorted(SHIPPED.glob("*.yaml")):

@@ -160,12 +160,16 @@ TEST(CheckMatches, PoliciesThatMatchNoProcessGetANote) {
     const auto& notes = matches.notes;
     EXPECT_EQ(matches.processes, (std::vector<std::size_t>{1, 0, 1, 0}));
     ASSERT_EQ(notes.size(), 1U);
-    EXPECT_EQ(policy::to_string(notes[0]), "b.yaml:1:1: note: no process is matched by this policy now");
+    EXPECT_EQ(policy::to_string(notes[0]),
+              "b.yaml:1:1: note: no process is matched by this policy now (affinityctl explain PID names the "
+              "condition that a process does not meet)");
     EXPECT_EQ(planner::check_matches(set, {}).notes.size(), 3U);
     const auto claim = set_of({{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1\nexclusive: always\n"}});
-    EXPECT_EQ(policy::to_string(planner::check_matches(claim, {}).notes.at(0)),
-              "a.yaml:1:1: note: no process is matched by this policy now, and all others are kept off its "
-              "CPUs all the same (exclusive: always)");
+    EXPECT_EQ(
+        policy::to_string(planner::check_matches(claim, {}).notes.at(0)),
+        "a.yaml:1:1: note: no process is matched by this policy now, and all others are kept off its "
+        "CPUs all the same (exclusive: always) (affinityctl explain PID names the condition that a process "
+        "does not meet)");
 }
 
 inventory::PlainFacts nginx_of_root() {

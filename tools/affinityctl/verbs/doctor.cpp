@@ -119,6 +119,8 @@ class Reading {
         return seen_;
     }
 
+    [[nodiscard]] bool lacks_memory() const { return lacks_memory_; }
+
   private:
     void read_processes() {
         const bool has_nodes = still_.machine().topology.nodes.size() > 1;
@@ -148,8 +150,9 @@ class Reading {
                     const bool counts = record && placed.contains(thread.id.tid) && !is_new(thread);
                     examined.last_cpus.push_back(counts ? static_cast<unsigned>(record->cpu) : ~0U);
                 }
-                examined.private_kib = planner::private_memory(
-                    root_.proc().text(fmt::format("{}/numa_maps", examined.pid)).value_or(""));
+                const auto maps = root_.proc().text(fmt::format("{}/numa_maps", examined.pid));
+                lacks_memory_ = lacks_memory_ || (!maps && !root_.is_live() && !scan.is_kernel());
+                examined.private_kib = planner::private_memory(maps.value_or(""));
             }
             seen_.processes.push_back(std::move(examined));
         }
@@ -241,6 +244,7 @@ class Reading {
     StillMachine& still_;
     const Root& root_;
     planner::Examined seen_;
+    bool lacks_memory_ = false;
 };
 
 Document doctor_document(const std::vector<planner::Finding>& findings, std::vector<std::string> unread) {
@@ -281,7 +285,10 @@ Outcome run_doctor(const DoctorOptions& options, const Globals& globals) {
     const auto still = need(StillMachine::read(policies, globals.root, latencies_for(globals, {})));
     const auto root = need(Root::open(globals.root));
     Reading reading(*still, root);
-    return doctor_document(planner::examine(reading.read(status_if_any(globals))), still->missing_parts());
+    const auto& seen = reading.read(status_if_any(globals));
+    auto unread = still->missing_parts();
+    if (reading.lacks_memory()) unread.emplace_back("memory of processes (proc/PID/numa_maps)");
+    return doctor_document(planner::examine(seen), std::move(unread));
 }
 
 } // namespace

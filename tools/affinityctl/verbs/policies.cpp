@@ -186,7 +186,7 @@ affinityd::planner::KnownNames read_known_names(const Root& root) {
 }
 
 struct CheckOptions {
-    std::vector<std::string> paths;
+    std::vector<std::string> paths, settings;
     bool strict = false;
 };
 
@@ -278,12 +278,14 @@ void check_settings_files(const std::vector<std::string>& paths, bool usual, Fin
 
 Outcome run_check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
-    const bool usual = options.paths.empty();
+    const bool usual = options.paths.empty() && options.settings.empty();
     // A file of the name of the daemon's settings is no policy.
     auto paths = options.paths;
     const auto rest = std::ranges::stable_partition(
         paths, [](const std::string& path) { return path.substr(path.rfind('/') + 1) != "affinityd.yaml"; });
-    check_settings_files({rest.begin(), rest.end()}, usual, findings);
+    auto settings = options.settings;
+    settings.insert(settings.end(), rest.begin(), rest.end());
+    check_settings_files(settings, usual, findings);
     paths.erase(rest.begin(), rest.end());
     // Settings alone are no reason to look at the daemon's policies.
     auto documents = usual ? read_policy_folders({}, globals) : need(policy_documents(paths, findings));
@@ -465,7 +467,7 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 } // namespace
 
 Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
-    return run_check({.paths = paths}, globals);
+    return run_check({.paths = paths, .settings = {}}, globals);
 }
 
 void add_check(CLI::App& app, Globals& globals, int& status) {
@@ -476,6 +478,8 @@ void add_check(CLI::App& app, Globals& globals, int& status) {
                                            .answer = check_fields},
                                           globals, status, run_check);
     verb->add_flag("--strict", options->strict, "warnings are errors");
+    add_repeated(*verb, "--settings", options->settings, "the daemon's settings, in a file of another name",
+                 "FILE");
     verb->add_option("PATH", options->paths,
                      "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");
 }
