@@ -139,7 +139,7 @@ class Completions(House):
     def test_three_shells_say_the_same(self):
         told = f"--runtime-dir {self.tested.folder / 'run'}"
         rows = {"affinityctl pol": ["policies"], "affinityctl policies sh": ["show"], "affinityctl --root plan topo": ["topology"],
-                "affinityctl check --s": ["--strict"], "affinityctl status --ru": ["--runtime-dir"], "affinityctl history --kind mod": ["models"],
+                "affinityctl check --st": ["--strict"], "affinityctl status --ru": ["--runtime-dir"], "affinityctl history --kind mod": ["models"],
                 f"affinityctl {told} policies show al": ["alpha", "alps"], f"affinityctl {told} edit al": ["alpha", "alps"],
                 f"affinityctl {told} status {str(self.web.pid)[:-1]}": [str(self.web.pid)], "affinityctl nics l": ["lo"],
                 f"affinityctl sharers {self.web.pid}": [str(self.web.pid)], "affinityctl cpus housek": ["housekeeping"]}
