@@ -207,10 +207,11 @@ TEST(CheckMatches, MisspeltUnitsAndUsersAreHintedAt) {
     EXPECT_EQ(hint_for("{comm: x, any: [{user: rot}, {comm: y}]}"),
               "there is no user 'rot' here: did you mean 'root'?");
     EXPECT_EQ(hint_for("{user: ww-data}"), "there is no user 'ww-data' here: did you mean 'www-data'?");
-    EXPECT_EQ(hint_for("{unit: batis.service}"), "") << "\".service\" makes no likeness";
-    EXPECT_EQ(hint_for("{unit: redis.service}"), "") << "it is there, and does not run";
-    EXPECT_EQ(hint_for("{user: completely-different}"), "");
-    EXPECT_EQ(hint_for("{unit: \"ngnix*\"}"), "") << "a pattern is no name";
+    const std::string plain = "affinityctl explain PID names the condition that a process does not meet";
+    EXPECT_EQ(hint_for("{unit: batis.service}"), plain) << "\".service\" makes no likeness";
+    EXPECT_EQ(hint_for("{unit: redis.service}"), plain) << "it is there, and does not run";
+    EXPECT_EQ(hint_for("{user: completely-different}"), plain);
+    EXPECT_EQ(hint_for("{unit: \"ngnix*\"}"), plain) << "a pattern is no name";
 }
 
 } // namespace
