@@ -18,15 +18,14 @@ namespace affinityctl {
 
 namespace {
 
-// Rows of a table, and of one that is open.
-constexpr std::size_t most_rows_shown = 512, most_open = 24;
+// Rows of a table; rows of one that is open, and ways.
+constexpr std::size_t most_rows_shown = 512, most_open = 24, most_ways_open = 8;
 
 /// Each colour of a text is readable on --page and on --card, in both schemes: at least 4.5 to 1.
 constexpr std::string_view style = R"css(
 :root{--page:#ffffff;--card:#f4f6f9;--line:#c3ccd6;--ink:#1c222b;--faint:#545f6d;--good:#14683f;--bad:#b3261e;--name:#0b5f78;--mark:#7a5200}
 @media screen and (prefers-color-scheme:dark){
-:root{--page:#12161b;--card:#1b2129;--line:#3a4450;--ink:#e6eaf0;--faint:#a3afbd;--good:#6fd3a0;--bad:#ff9a90;--name:#7fd0e6;--mark:#e5c07b}
-.figure svg{filter:invert(.92) hue-rotate(180deg)}}
+:root{--page:#12161b;--card:#1b2129;--line:#3a4450;--ink:#e6eaf0;--faint:#a3afbd;--good:#6fd3a0;--bad:#ff9a90;--name:#7fd0e6;--mark:#e5c07b}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:75rem;padding:1.25rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,'Noto Sans','DejaVu Sans',sans-serif;overflow-wrap:break-word}
 h1{margin:0;font-size:1.5rem}h2{margin:2rem 0 .5rem;font-size:1.2rem;border-bottom:1px solid var(--line)}h3{margin:1.2rem 0 0;font-size:1rem}
@@ -37,14 +36,14 @@ nav ul,ol{list-style:none;margin:.5rem 0;padding:0}nav ul{display:flex;flex-wrap
 code,pre{font-family:'DejaVu Sans Mono',Menlo,monospace;font-size:.85rem}code{display:block;white-space:pre-wrap}
 pre,.table,.figure{overflow-x:auto;margin:.75rem 0}
 th{white-space:nowrap}summary{cursor:pointer;color:var(--name)}table{border-collapse:collapse;font-size:.9rem}th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--line)}
-.figure svg{display:block;height:auto;max-width:max(100%,56rem)}
+.figure svg{display:block;height:auto;max-width:max(100%,56rem)}.figure svg>title+rect{fill:none}
 .way,.way li{display:flex;align-items:center}.way{flex-wrap:wrap;row-gap:.4rem;font-size:.9rem}.way li:last-child{flex:1 1 14rem}
-.stop{border:1px solid var(--line);border-radius:.4rem;background:var(--card);padding:.2rem .6rem;overflow-wrap:anywhere}.stop span{display:block;font-size:.75rem;color:var(--faint)}
+.stop{min-width:6.5rem;border:1px solid var(--line);border-radius:.4rem;background:var(--card);padding:.2rem .6rem;overflow-wrap:anywhere}.stop span{display:block;font-size:.75rem;color:var(--faint)}
 .arrow{padding:0 .5rem;max-width:6.5rem;text-align:center;font-size:.75rem;line-height:1.2}.arrow::after{content:"\2192";display:block;font-size:1.2rem}
 @media screen and (max-width:40rem){
-body{padding:.75rem}.way,.way li{flex-direction:column;align-items:stretch}.stop,.arrow{max-width:none}
+body{padding:.75rem}.way,.way li{flex-direction:column;align-items:stretch}.way li:last-child{flex:none}.arrow{max-width:none}
 .arrow{display:flex;gap:.5rem;padding:.1rem .75rem}.arrow::after{content:"\2193";order:-1}.way{margin-bottom:1.25rem}
-thead{position:absolute;clip-path:inset(50%)}table,tbody,tr,td{display:block}tr{border:1px solid var(--line);background:var(--card);padding:.3rem .75rem;margin-bottom:.5rem}
+thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}table,tbody,tr,td{display:block}tr{border:1px solid var(--line);background:var(--card);padding:.3rem .75rem;margin-bottom:.5rem}
 td{display:flex;gap:.75rem;border:0;padding:.1rem 0}td::before{content:attr(data-label);flex:0 0 6.5rem;color:var(--faint);font-size:.8rem}}
 @media print{html{font-size:9pt}body{max-width:none}nav,summary{display:none}details::details-content{content-visibility:visible;block-size:auto}.table,.figure{overflow:visible}.figure svg{max-width:100%}tr,.problem,.way li,.figure{break-inside:avoid}h2,h3{break-after:avoid}}
 )css";
@@ -102,6 +101,8 @@ std::string render(const Document::Table& table) {
 std::string render(const Document::Ways& ways) {
     auto text =
         fmt::format("<h3>{}</h3>\n<p class=\"faint\">{}</p>\n", xml_text(ways.title), xml_text(ways.note));
+    const bool is_open = ways.ways.size() <= most_ways_open;
+    if (!is_open) text += fmt::format("<details><summary>{} ways</summary>\n", ways.ways.size());
     for (const auto& way : ways.ways) {
         text += "<ol class=\"way\">";
         for (const auto& stop : way)
@@ -112,7 +113,7 @@ std::string render(const Document::Ways& ways) {
                                 xml_text(stop.kind), xml_text(stop.name));
         text += "</ol>\n";
     }
-    return text;
+    return is_open ? text : text + "</details>\n";
 }
 
 /// Maps, charts and drawings are pictures.

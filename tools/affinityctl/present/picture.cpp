@@ -54,6 +54,11 @@ double round_step(double least) {
     return 10 * power;
 }
 
+/// A sheet is white, and dark on a dark screen, within a page, too.
+constexpr std::string_view scheme =
+    "<style>@media screen and (prefers-color-scheme:dark){svg{filter:invert(.92) "
+    "hue-rotate(180deg)}}</style>";
+
 class Sheet {
   public:
     explicit Sheet(const Document& document) : document_(document) {
@@ -71,9 +76,10 @@ class Sheet {
         return fmt::format(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
             "{0:.0f} {1:.0f}\" font-family=\"Inter, 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, "
-            "sans-serif\">\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-            "{3}</svg>\n",
-            width_ + margin, y_ + margin, xml_text(document_.title), out_);
+            "sans-serif\">\n{3}\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" "
+            "fill=\"#ffffff\"/>\n"
+            "{4}</svg>\n",
+            width_ + margin, y_ + margin, xml_text(document_.title), scheme, out_);
     }
 
   private:
