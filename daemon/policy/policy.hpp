@@ -172,6 +172,8 @@ inline constexpr std::size_t longest_slot = 31; ///< bytes
 /// The policy as a file of the language, complete: every key with the value that holds, whether it was
 /// written or not, in the order of the key table. Reading it gives an equal policy (positions aside).
 [[nodiscard]] std::string to_yaml(const Policy& policy);
+/// A text of any bytes, in double quotes.
+[[nodiscard]] std::string yaml_text(std::string_view text);
 /// The selector as the value of `match`: {comm: ["redis-server"], not: [{user: ["root"]}]}.
 [[nodiscard]] std::string to_yaml(const Selector& selector);
 

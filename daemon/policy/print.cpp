@@ -12,19 +12,6 @@ namespace affinityd::policy {
 
 namespace {
 
-/// YAML's double quotes; control characters cannot come from a file, but a policy may be made by code.
-std::string quote(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') quoted += '\\';
-        if (static_cast<unsigned char>(c) < 0x20)
-            quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        else
-            quoted += c;
-    }
-    return quoted + "\"";
-}
-
 template <class List, class Text>
 std::string list(const List& items, const Text& text) {
     std::string joined;
@@ -34,7 +21,7 @@ std::string list(const List& items, const Text& text) {
 }
 
 std::string patterns(const std::vector<Pattern>& items) {
-    return list(items, [](const Pattern& pattern) { return quote(pattern.text()); });
+    return list(items, [](const Pattern& pattern) { return yaml_text(pattern.text()); });
 }
 
 /// The line of a key whose value is a word of the key table, or true or false.
@@ -90,8 +77,8 @@ std::string selector_text(const Selector& selector, bool user_units) {
 
 std::string placement(const Placement& placement, std::string_view before) {
     std::string text;
-    if (placement.cpus) text += fmt::format("{}cpus: {}\n", before, quote(to_string(*placement.cpus)));
-    if (placement.near) text += fmt::format("{}near: {}\n", before, quote(to_string(*placement.near)));
+    if (placement.cpus) text += fmt::format("{}cpus: {}\n", before, yaml_text(to_string(*placement.cpus)));
+    if (placement.near) text += fmt::format("{}near: {}\n", before, yaml_text(to_string(*placement.near)));
     if (placement.near_measured) text += fmt::format("{}near: measured\n", before);
     return text + word("spread", placement.spread, before) + word("bind", placement.bind, before) +
            word("smt", placement.smt, before);
@@ -100,7 +87,7 @@ std::string placement(const Placement& placement, std::string_view before) {
 std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
     std::string text = fmt::format("  - leave: {}\n", rule.leave);
     if (!rule.names.empty()) text += fmt::format("    name: {}\n", patterns(rule.names));
-    if (!rule.slot.empty()) text += fmt::format("    slot: {}\n", quote(rule.slot));
+    if (!rule.slot.empty()) text += fmt::format("    slot: {}\n", yaml_text(rule.slot));
     if (rule.index) text += fmt::format("    index: {}-{}\n", rule.index->first, rule.index->second);
     if (rule.leave) return text;
     Placement own = rule.placement;
@@ -111,10 +98,19 @@ std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
 
 } // namespace
 
+std::string yaml_text(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += static_cast<unsigned char>(c) < 0x20 ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+    }
+    return quoted + "\"";
+}
+
 std::string to_yaml(const Selector& selector) { return selector_text(selector, false); }
 
 std::string to_yaml(const Policy& policy) {
-    auto text = fmt::format("version: 1\ndescription: {}\npriority: {}\n", quote(policy.description),
+    auto text = fmt::format("version: 1\ndescription: {}\npriority: {}\n", yaml_text(policy.description),
                             policy.priority);
     text += word("default", policy.everything_else);
     if (!policy.match.children.empty()) text += "match: " + to_yaml(policy.match) + "\n";
@@ -125,7 +121,8 @@ std::string to_yaml(const Policy& policy) {
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)
         text += rule_text(rule, policy.placement);
-    if (!policy.allow_join.empty()) text += fmt::format("allow_join: {}\n", list(policy.allow_join, quote));
+    if (!policy.allow_join.empty())
+        text += fmt::format("allow_join: {}\n", list(policy.allow_join, yaml_text));
     each_word(policy, [&](std::string_view key, const auto& value) { text += word(key, value); });
     return text + fmt::format("settle: {}\n", to_text(policy.settle));
 }

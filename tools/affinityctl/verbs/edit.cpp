@@ -152,14 +152,24 @@ char ask(const std::string& question, std::string_view letters) {
 }
 
 Outcome run_edit(const EditOptions& options, const Globals& globals) {
+    return edit_policy(globals, options.name, {});
+}
+
+} // namespace
+
+Outcome edit_policy(const Globals& globals, const std::string& name,
+                    const std::optional<std::string>& proposed) {
     need(check_is_live(globals));
-    const auto places = policy_places(globals, options.name);
+    const auto places = policy_places(globals, name);
     if (is_mask(places.in_force))
         return failed(exit_failure, places.in_force + " switches the policy off: remove it first");
     need(host::check_replaceable(places.own));
     const auto before = need(host::read_file(places.own)), in_force = need(host::read_file(places.in_force));
     const auto file = fs::path(places.own).filename();
-    const auto first = before ? *before : in_force ? *in_force : first_text(file.stem().string());
+    const auto first = proposed   ? *proposed
+                       : before   ? *before
+                       : in_force ? *in_force
+                                  : first_text(file.stem().string());
     const Copy copy(file.string(), first);
     Document document;
     const auto end = [&](const char* outcome, std::string sentence, Exit code) {
@@ -174,20 +184,25 @@ Outcome run_edit(const EditOptions& options, const Globals& globals) {
     struct sigaction interrupted {};
     interrupted.sa_handler = [](int) {};
     ::sigaction(SIGINT, &interrupted, nullptr);
-    while (true) {
-        if (!run_editor(copy.path())) return end("kept", "the editor failed", exit_failure);
+    for (bool is_shown = !proposed || ::isatty(STDIN_FILENO) != 0;; is_shown = true) {
+        if (is_shown && !run_editor(copy.path())) return end("kept", "the editor failed", exit_failure);
         const auto text = copy.text();
         if (!text || !*text) return end("kept", "the edited file cannot be read", exit_failure);
-        if (**text == first) return end("unchanged", places.own + ": nothing was changed", exit_ok);
+        if (!proposed && **text == first)
+            return end("unchanged", places.own + ": nothing was changed", exit_ok);
         const auto checked = attempt(documents::check, globals, copy.path());
         tell_of(checked);
         const bool is_good = checked && checked->code == exit_ok;
         if (is_good) tell_of(attempt(documents::plan, globals, copy.path()));
         const auto answer =
-            is_good
+            is_good && proposed
+                ? ask(fmt::format("Install it as {}? [y]es, [e]dit it, [N]o:", places.own), "yen\nN")
+            : is_good
                 ? ask(fmt::format("Save it as {}? [s]ave, [e]dit again, [k]eep it apart:", places.own), "sek")
                 : ask("It has errors. [e]dit again, [k]eep it apart:", "ek");
         if (answer == 'e') continue;
+        if (answer == 'n' || answer == '\n' || answer == 'N')
+            return end("unchanged", places.own + " is not installed", exit_ok);
         if (answer == 'k')
             return end("kept", places.own + " is as it was", is_good ? exit_failure : exit_findings);
         if (const auto saved = save_policy(places.own, before, **text); !saved)
@@ -195,8 +210,6 @@ Outcome run_edit(const EditOptions& options, const Globals& globals) {
         return end("saved", places.own + " is saved; a running daemon reads it now", exit_ok);
     }
 }
-
-} // namespace
 
 void add_edit(CLI::App& app, Globals& globals, int& status) {
     const auto [cat, shown] = add_verb(app,

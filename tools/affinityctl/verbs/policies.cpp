@@ -205,16 +205,6 @@ std::optional<Matches> on_processes(const policy::PolicySet& set, const Root& ro
     return affinityd::planner::check_matches(set, processes, read_known_names(root));
 }
 
-/// A library that programs ask for the number of CPUs, among those that the processes have mapped; "": none.
-std::string counting_library(const Root& root, const std::vector<int>& pids) {
-    for (const int pid : pids) {
-        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
-        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
-            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
-    }
-    return {};
-}
-
 void note(Findings& into, const policy::Policy& about, std::string message, std::string hint) {
     into.push_back({.severity = Severity::note,
                     .at = about.at,
@@ -465,6 +455,15 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 }
 
 } // namespace
+
+std::string counting_library(const Root& root, const std::vector<int>& pids) {
+    for (const int pid : pids) {
+        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
+        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
+            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
+    }
+    return {};
+}
 
 Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
     return run_check({.paths = paths, .settings = {}}, globals);

@@ -169,6 +169,10 @@ namespace documents {
 /// The picture of the machine with these tasks and interrupts on it; its value: the seats of each CPU.
 [[nodiscard]] Outcome topology(Globals globals, Occupancy occupancy);
 } // namespace documents
+/// The file of a policy in an editor, until it is saved, or not. `proposed`: a text for a new policy, which
+/// is asked about, and in an editor only on a terminal. Throws as verbs do.
+[[nodiscard]] Outcome edit_policy(const Globals& globals, const std::string& name,
+                                  const std::optional<std::string>& proposed);
 /// "nginx 812, nginx 813 and 2 more": the tasks of an interrupt or queue of `nics`; "-" for none.
 [[nodiscard]] std::string tasks_text(const nlohmann::json& row);
 
@@ -180,6 +184,7 @@ void add_irqs(CLI::App& app, Globals& globals, int& status);
 void add_nics(CLI::App& app, Globals& globals, int& status);
 void add_check(CLI::App& app, Globals& globals, int& status);
 void add_doctor(CLI::App& app, Globals& globals, int& status);
+void add_suggest(CLI::App& app, Globals& globals, int& status);
 void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_try(CLI::App& app, Globals& globals, int& status); ///< try, keep
 void add_status(CLI::App& app, Globals& globals, int& status);
