@@ -174,6 +174,18 @@ void PassiveCost::close(const Period& period) {
     closed_.push_back(std::move(record));
 }
 
+std::optional<CostCount> PassiveCost::count(const std::string& policy) {
+    const auto period = periods_.find(policy);
+    if (period == periods_.end()) return std::nullopt;
+    read(period->second);
+    return CostCount{period->second.cpu_seconds(), period->second.bytes()};
+}
+
+const std::set<std::string>* PassiveCost::groups(const std::string& policy) const {
+    const auto period = periods_.find(policy);
+    return period == periods_.end() ? nullptr : &period->second.subject.groups;
+}
+
 CostReport PassiveCost::report() const {
     std::map<std::string_view, unsigned> sharers;
     for (const auto& [name, period] : periods_)

@@ -54,6 +54,12 @@ struct PolicyCost {
     std::optional<PastCost> before; ///< the last period under another text
 };
 
+/// The growth of a policy's counters in its present period.
+struct CostCount {
+    double cpu_seconds = 0; ///< of the control groups of its processes
+    double bytes = 0;       ///< over all its interfaces
+};
+
 /// One entry for each policy that has interfaces, by name.
 using CostReport = std::vector<PolicyCost>;
 
@@ -90,6 +96,11 @@ class PassiveCost {
     [[nodiscard]] Records take_closed() { return std::exchange(closed_, {}); }
 
     [[nodiscard]] CostReport report() const;
+
+    /// Reads the counters of one policy. No value: no pass has seen it yet.
+    [[nodiscard]] std::optional<CostCount> count(const std::string& policy);
+    /// Control groups of its processes, as of the last pass; null: none has seen it yet.
+    [[nodiscard]] const std::set<std::string>* groups(const std::string& policy) const;
 
   private:
     /// A counter of the kernel and its growth in a period.

@@ -55,6 +55,7 @@ class Bookkeeping {
         return measurements_.report();
     }
     [[nodiscard]] accounting::CostReport costs() const { return costs_.report(); }
+    [[nodiscard]] accounting::PassiveCost& counters() { return costs_; }
 
   private:
     [[nodiscard]] bool use(const accounting::NicUsageResult& result);

@@ -50,7 +50,8 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
-      balancer_(shared_, tasks_, steering_) {}
+      balancer_(shared_, tasks_, steering_),
+      effects_(shared_, tasks_.table(), bookkeeping_.counters(), steering_) {}
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
@@ -123,6 +124,17 @@ bool Daemon::step(const OutOfTime& out_of_time) {
     const bool is_done = events_are_next_ ? step_events() && work().step(out_of_time)
                                           : work().step(out_of_time) && step_events();
     return is_done && !steering_.has_news(); // a task that was placed is news
+}
+
+void Daemon::tick() {
+    if (is_stopping_ || std::exchange(is_in_tick_, true)) return;
+    work().add(watch());
+}
+
+Slices Daemon::watch() {
+    for (auto reading = effects_.read(); !reading.step(a_part);)
+        co_yield pause;
+    is_in_tick_ = false;
 }
 
 void Daemon::events_lost() {

@@ -4,6 +4,7 @@
 #include "app/balance.hpp"
 #include "app/bookkeeping.hpp"
 #include "app/commands.hpp"
+#include "app/effects.hpp"
 #include "app/joins.hpp"
 #include "app/load.hpp"
 #include "app/memory.hpp"
@@ -46,6 +47,10 @@ class Daemon final : public Commands {
     void link_changed(const std::string& nic);
     /// Process events were lost: everything is looked at again.
     void events_lost();
+    /// True while effects are watched: tick() is to be called once a second.
+    [[nodiscard]] bool is_watching() const { return effects_.is_watching(); }
+    /// Reads the counters of the policies that are watched, and has their watchers look.
+    void tick();
     /// Works until `out_of_time` says so. True: there is nothing left to do.
     bool step(const OutOfTime& out_of_time);
     /// Begins to put back what the policies say is to be put back; `done` is called when all but is_quiet()
@@ -101,6 +106,7 @@ class Daemon final : public Commands {
 
     [[nodiscard]] Slices pass();
     [[nodiscard]] Slices reread_machine();
+    [[nodiscard]] Slices watch();
     [[nodiscard]] bool awaits_listeners(std::chrono::steady_clock::time_point until);
     [[nodiscard]] bool look_after_journal();
     void use(std::shared_ptr<World> world, ReloadReason reason);
@@ -155,9 +161,11 @@ class Daemon final : public Commands {
     Queues queues_;
     Steering steering_;
     Balancer balancer_;
+    Effects effects_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool is_following_trials_ = false;
+    bool is_in_tick_ = false;      ///< its work is under way
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;
     std::chrono::steady_clock::time_point events_lost_at_{}; ///< the last time

@@ -172,6 +172,7 @@ void Steering::look() {
 }
 
 void Steering::note_reads(const locality::ReadCounts& found) {
+    const locality::Nearness near(shared_.current->machine().topology);
     for (const auto& count : found.counts) {
         const auto* process = tasks_.table().find(count.pid);
         if (process == nullptr) continue; // it has ended, or left its policy
@@ -182,6 +183,12 @@ void Steering::note_reads(const locality::ReadCounts& found) {
         reader.reads[{count.network_space, count.device, count.napi, count.arrival, count.reader}] +=
             count.reads;
         reader.all += count.reads;
+        if (count.arrival) {
+            auto& sum = read_sums_[policy];
+            sum.reads += count.reads;
+            if (near.is_same(locality::NearLevel::core, *count.arrival, count.reader))
+                sum.local += count.reads;
+        }
         if (!count.arrival || !moves(*process)) continue;
         const auto& task = task_of(*process, count.thread);
         auto& mover = movers_[task];

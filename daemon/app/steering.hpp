@@ -62,6 +62,15 @@ class Steering {
     [[nodiscard]] status::PolicyStatus::Packets packets(const std::string& policy) const;
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
     [[nodiscard]] std::vector<planner::Problem> problems() const;
+    /// Reads of the policy's sockets that were counted since the daemon began, of which the packets arrived
+    /// on the core that read them.
+    struct ReadSum {
+        std::uint64_t reads = 0, local = 0;
+    };
+    [[nodiscard]] ReadSum read_sum(const std::string& policy) const {
+        const auto found = read_sums_.find(policy);
+        return found == read_sums_.end() ? ReadSum{} : found->second;
+    }
     /// How local the reads of a policy are, for the history: once an hour if that has changed by five percent
     /// of all packets, else once a day. No value: there is nothing to be kept now.
     [[nodiscard]] std::optional<state::MeasurementRecord> take_record();
@@ -180,6 +189,7 @@ class Steering {
     std::map<std::pair<int, int>, std::uint64_t> accepts_; ///< taken, by process and thread
     std::map<int, Reader> readers_;                        ///< by pid
     std::map<std::string, Record> records_;                ///< by policy
+    std::map<std::string, ReadSum> read_sums_;             ///< by policy
     std::unordered_map<TaskId, Mover> movers_;             ///< those of which packets were seen
     std::unordered_set<TaskId> news_;
 };

@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds soon{300};           ///< what asks for a pa
 constexpr std::chrono::milliseconds later{2000};         ///< what any user can ask for
 /// A foreign mask of an interrupt stays for less than five seconds.
 constexpr std::chrono::seconds between_glances{3};
+constexpr std::chrono::seconds between_ticks{1};
 
 } // namespace
 
@@ -74,7 +75,7 @@ Result<void> Loop::add_signals() {
 Result<void> Loop::add_table() {
     auto* event = event_.get();
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &quiet_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_, &quiet_})
         if (auto done = timer->add_to(event); !done) return done;
     if (auto done = trial_.add_to(event, CLOCK_BOOTTIME); !done) return done;
     regular_.arm(interval_);
@@ -206,7 +207,7 @@ void Loop::all_done() {
 void Loop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &trial_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_, &trial_})
         timer->disarm();
     listed_.end();
     steered_.end();
@@ -290,6 +291,7 @@ void Loop::handled() {
     watches_.processes->wait_for_due();
     follow_trials();
     if (manager_.steering().next_look() < steering_at_) follow_steering();
+    if (manager_.is_watching() && !tick_.is_armed()) tick_.arm(between_ticks);
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;

@@ -102,6 +102,7 @@ class Loop {
         trial_due_ = app::Trials::never;
         manager_.follow_trials();
     }};
+    Timer tick_{[this] { manager_.tick(); }}; ///< while something is watched
     Timer quiet_{[this] { leave_when_quiet(); }};
     Descriptor listed_{[this] { take_listeners(); }};
     Descriptor steered_{[this] {

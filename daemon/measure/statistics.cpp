@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -134,6 +135,12 @@ std::optional<Interval> average_interval(std::span<const double> samples) {
     const double mean = mean_of(samples);
     const double half = errors_to_each_side(samples.size()) * error_of_mean(samples);
     return Interval{mean, std::max(0.0, mean - half), mean + half};
+}
+
+double chance_of_more(double earlier, double earlier_span, double later, double later_span, double spread) {
+    if (later <= 0 || earlier_span <= 0 || later_span <= 0) return 1;
+    const double share = later_span / (earlier_span + later_span);
+    return boost::math::ibeta(later / spread, earlier / spread + 1, share); // the tail of a binomial
 }
 
 std::string_view to_string(Verdict verdict) {

@@ -66,6 +66,12 @@ inline constexpr std::size_t least_samples = 4;
 /// below; no value below least_samples, or if a sample is negative or not finite.
 [[nodiscard]] std::optional<Interval> average_interval(std::span<const double> samples);
 
+/// The probability that of events that are as frequent in both of two spans so many or more fall on the later
+/// one. `spread`: how much more their counts scatter than independent events do (variance over mean), at
+/// least 1.
+[[nodiscard]] double chance_of_more(double earlier, double earlier_span, double later, double later_span,
+                                    double spread);
+
 /// The last run against those before it.
 enum class Trend {
     unknown, ///< fewer than 8 earlier runs

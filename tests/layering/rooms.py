@@ -5,7 +5,7 @@ import fnmatch
 import re
 
 # A room includes rooms of a lower rank only.
-RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"machine"}, {"planner", "locality"}, {"state", "measure"},
+RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev", "measure"}, {"machine"}, {"planner", "locality"}, {"state"},
          {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"app"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 
