@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -126,17 +127,6 @@ bool Daemon::step(const OutOfTime& out_of_time) {
     return is_done && !steering_.has_news(); // a task that was placed is news
 }
 
-void Daemon::tick() {
-    if (is_stopping_ || std::exchange(is_in_tick_, true)) return;
-    work().add(watch());
-}
-
-Slices Daemon::watch() {
-    for (auto reading = effects_.read(); !reading.step(a_part);)
-        co_yield pause;
-    is_in_tick_ = false;
-}
-
 void Daemon::events_lost() {
     ++events_lost_;
     tasks_.events_lost();
@@ -146,27 +136,6 @@ void Daemon::events_lost() {
     const auto now = std::chrono::steady_clock::now();
     if (now - std::exchange(events_lost_at_, now) < distance) return work().want(Work::Urgency::later);
     begin_pass(false);
-}
-
-void Daemon::hear_irqbalance() {
-    writers_.handle();
-    report_writers();
-}
-
-void Daemon::report_writers() {
-    for (const auto& notice : writers_.take_notices())
-        shared_.log.warn(notice);
-}
-
-/// irqbalance is told to leave the interrupts under policy alone.
-void Daemon::end_pass_of_writers() {
-    std::vector<unsigned> irqs;
-    for (const auto& target : shared_.current.placements().queues)
-        if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject)) irqs.push_back(irq->irq);
-    std::ranges::sort(irqs);
-    irqs.erase(std::ranges::unique(irqs).begin(), irqs.end());
-    writers_.finish_pass(std::move(irqs));
-    report_writers();
 }
 
 Result<std::string> Daemon::measured(const measure::Run& run) {

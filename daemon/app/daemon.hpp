@@ -7,7 +7,6 @@
 #include "app/effects.hpp"
 #include "app/joins.hpp"
 #include "app/load.hpp"
-#include "app/memory.hpp"
 #include "app/pass.hpp"
 #include "app/queues.hpp"
 #include "app/steering.hpp"

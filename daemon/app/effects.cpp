@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/effects.hpp"
 
+#include "app/daemon.hpp"
 #include "base/clock.hpp"
 #include "base/release.hpp"
 #include "base/text.hpp"
@@ -181,6 +182,17 @@ std::optional<double> Effects::retransmits() const {
         return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
     }
     return std::nullopt;
+}
+
+void Daemon::tick() {
+    if (is_stopping_ || std::exchange(is_in_tick_, true)) return;
+    work().add(watch());
+}
+
+Slices Daemon::watch() {
+    for (auto reading = effects_.read(); !reading.step(a_part);)
+        co_yield pause;
+    is_in_tick_ = false;
 }
 
 } // namespace affinityd::app

@@ -129,6 +129,27 @@ Slices Daemon::reread_machine() {
         current->update(reader.take());
 }
 
+void Daemon::hear_irqbalance() {
+    writers_.handle();
+    report_writers();
+}
+
+void Daemon::report_writers() {
+    for (const auto& notice : writers_.take_notices())
+        shared_.log.warn(notice);
+}
+
+/// irqbalance is told to leave the interrupts under policy alone.
+void Daemon::end_pass_of_writers() {
+    std::vector<unsigned> irqs;
+    for (const auto& target : shared_.current.placements().queues)
+        if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject)) irqs.push_back(irq->irq);
+    std::ranges::sort(irqs);
+    irqs.erase(std::ranges::unique(irqs).begin(), irqs.end());
+    writers_.finish_pass(std::move(irqs));
+    report_writers();
+}
+
 /// The first list of listeners on the ports that policies ask for may come a moment later: a process that is
 /// matched before that is looked at again.
 bool Daemon::awaits_listeners(std::chrono::steady_clock::time_point until) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/load.hpp"
-#include "app/memory.hpp"
 #include "app/place_thread.hpp"
 #include "app/task_table.hpp"
 #include "enforcer/executor.hpp"

@@ -3,7 +3,6 @@
 
 #include "app/bookkeeping.hpp"
 #include "app/load.hpp"
-#include "app/memory.hpp"
 #include "app/place_thread.hpp"
 #include "app/steering.hpp"
 #include "app/task_events.hpp"
