@@ -16,6 +16,8 @@ from unit_test import POLICIES, SETTINGS, Container
 
 # More with AFFINITYD_UPGRADES: each takes seconds.
 UPGRADES = int(os.environ.get("AFFINITYD_UPGRADES", "4"))
+# Without a question about settings of both sides that differ; apt has them as Dpkg::Options.
+KEEP = ("--force-confdef", "--force-confold")
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
 # Logs and the package manager's and systemd's own records, which any package changes.
 RECORDS = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/apt/", "/run/systemd/", "/run/log/", "/run/udev/", "/var/lib/systemd/catalog/",
@@ -54,8 +56,9 @@ class Packed(Container):
         self.inside("apt-get", "install", "--yes", "--no-install-recommends", *files, text="")
 
     def newer(self):
-        """The file of a package affinityd of a later version, inside."""
+        """The file of a package affinityd of a later version, inside, with other settings."""
         script = """cd $(mktemp -d) && dpkg-deb --raw-extract /opt/packages/affinityd_*.deb new && sed -i 's/^Version: .*/&+later/' new/DEBIAN/control &&
+            echo '# later' >>new/etc/affinityd/affinityd.yaml &&
             dpkg-deb --root-owner-group -Znone --build new /opt/later.deb"""
         self.inside("sh", "-c", script)
         return "/opt/later.deb"
@@ -126,7 +129,7 @@ class Upgrade(Packed):
         try:
             for number in range(UPGRADES):
                 before = self.shown("MainPID")
-                self.inside("dpkg", "--install", later if number % 2 == 0 else first, text="")
+                self.inside("dpkg", *KEEP, "--install", later if number % 2 == 0 else first, text="")
                 self.assertEqual("active", self.shown("ActiveState"))
                 self.assertNotIn(self.shown("MainPID"), ("0", before))
         finally:
@@ -135,11 +138,45 @@ class Upgrade(Packed):
         report(f"{UPGRADES} upgrades: {len(gaps)} gaps in {looks[0]} looks at {len(held)} programs")
         self.assertEqual([], gaps)
         self.assertEqual("version: 1\nreconcile: 7m\n", self.inside("cat", SETTINGS).out)
-        self.assertEqual("", self.inside("find", "/etc/affinityd", "-name", "*.dpkg-*").out)
+        self.assertEqual(f"{SETTINGS}.dpkg-dist\n", self.inside("find", "/etc/affinityd", "-name", "*.dpkg-*").out)
         # The last daemon still knows what was there before the first one.
         self.inside("systemctl", "stop", "affinityd")
         for pid in held:
             self.at(pid, self.everywhere)
+
+
+class Rpm(Packed):
+    """Its scripts, with the package manager of others: the machine has no presets, which enable all then."""
+
+    def rpm(self, *words):
+        self.inside("rpm", "--force-debian", "--nodeps", *words)
+
+    def test_installed_upgraded_and_removed(self):
+        files = [f"/opt/packages/{package.name}" for package in self.packages.glob("*.rpm")]
+        self.assertEqual(5, len(files))
+        self.rpm("--install", *files)
+        self.assertEqual(("enabled", "inactive"), (self.shown("UnitFileState"), self.shown("ActiveState")))
+        self.assertEqual("enabled", self.shown("UnitFileState", "affinity-measure.socket"))
+        self.assertEqual(["disabled"] * 2, [self.shown("UnitFileState", unit) for unit in ("affinity-ttcp.socket", "affinity-exporter.socket")])
+        self.inside("systemctl", "start", "affinityd")
+        for name, keys in (("held", {}), ("kept", {"on_stop": "keep"})):
+            self.put(f"{POLICIES}/{name}.yaml", policy(match={"unit": f"{name}.service"}, cpus="0", bind="set", settle=0, **keys))
+        self.put(SETTINGS, "version: 1\nreconcile: 7m\n")
+        self.inside("affinityctl", "reload")
+        programs = [self.transient(name) for name in ("held", "kept")]
+        for pid in programs:
+            self.expect(pid, "0")
+        before = self.shown("MainPID")
+        self.rpm("--upgrade", "--replacepkgs", *files)
+        self.assertEqual("active", self.shown("ActiveState"))
+        self.assertNotIn(self.shown("MainPID"), ("0", before))
+        for pid in programs:
+            self.at(pid, "0")
+        self.assertEqual("version: 1\nreconcile: 7m\n", self.inside("cat", SETTINGS).out)
+        self.rpm("--erase", "affinityd", "affinity-tools", "affinity-exporter", "libaffinity", "libaffinity-devel")
+        for pid in programs:
+            self.at(pid, self.everywhere)
+        self.assertEqual("", self.inside("systemctl", "list-unit-files", "--no-legend", "affinity*", code=None).out)
 
 
 class Removal(Packed):

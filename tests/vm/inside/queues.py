@@ -206,9 +206,7 @@ def most_are_there():
     return states.get(True, 0) >= 0.95 * SESSIONS
 
 
-@test()
-def a_wire_with_clients_at_its_other_end():
-    install()
+def wire_up():
     run("ip", "netns", "add", "peer")
     run("ip", "link", "set", PEER, "netns", "peer")
     run("ip", "-n", "peer", "address", "add", "10.77.1.2/24", "dev", PEER)
@@ -217,6 +215,12 @@ def a_wire_with_clients_at_its_other_end():
     run("ip", "link", "set", NIC, "up")
     wait_for(lambda: machine.read(machine.NETS / NIC / "carrier") == "1", "the link is up")
     run("ping", "-c", "1", "-w", "60", "-I", NIC, "10.77.1.2")
+
+
+@test()
+def a_wire_with_clients_at_its_other_end():
+    install()
+    wire_up()
     queues = len(list((machine.NETS / NIC / "queues").glob("rx-*")))
     assert len(machine.online()) == queues == WORKERS, f"{machine.online()}, {queues} queues"
 

@@ -59,7 +59,8 @@ class Run:
             self.process.wait()
 
     def prepare(self, script, build, arguments=(), nics=()):
-        """Lays out what the guest finds in /host: the script, what it imports, and the build, installed as a packager would."""
+        """Lays out what the guest finds in /host: the script, what it imports, and the build, installed as a packager would. AFFINITYD_PACKAGES
+        names a folder of packages for upgrade.py."""
         self.share.mkdir()
         shutil.copytree(INSIDE, self.share / "inside", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(script, self.share / "inside" / "script")
@@ -68,6 +69,8 @@ class Run:
         (self.share / "run").write_text(f"#!/bin/sh\ncd inside\nexec ./script {shlex.join(arguments)}\n", encoding="utf-8")
         (self.share / "run").chmod(0o755)
         (self.share / "nics").write_text("\n".join(nics), encoding="utf-8")
+        if packages := os.environ.get("AFFINITYD_PACKAGES"):
+            shutil.copytree(packages, self.share / "packages")
         if build is not None:
             done = subprocess.run(["meson", "install", "-C", build, "--destdir", self.share / "install", "--no-rebuild", "--quiet", "--strip"],
                                   capture_output=True, text=True, check=False)
