@@ -109,6 +109,7 @@ Result<void> Daemon::start() {
     if (const auto& warnings = loading_.warnings(); !warnings.empty())
         shared_.log.warn("policies:\n" + warnings, Log::Kind::always());
     use(std::move(*world), ReloadReason::asked);
+    look_at_trials();
     const auto& online = shared_.current->machine().topology.online;
     shared_.log.info(fmt::format("{}, {} online ({}), {}, {} in the undo journal",
                                  counted(shared_.current->policies().policies.size(), "policy", "policies"),

@@ -118,7 +118,8 @@ class Daemon final : public Commands {
     [[nodiscard]] Slices use_trials(std::string headline, Answer answer, Until until);
     [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
     [[nodiscard]] Slices advance_trials();
-    [[nodiscard]] std::string close_trial(const Trial& trial, const char* how, const std::string& by);
+    [[nodiscard]] std::string close_trial(Trial trial, const char* how, const std::string& by);
+    void look_at_trials();
     void release_ended_trials();
     void update_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
@@ -164,8 +165,9 @@ class Daemon final : public Commands {
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool is_following_trials_ = false;
-    bool is_in_tick_ = false;      ///< its work is under way
-    bool events_are_next_ = false; ///< events' unfinished work and other work take turns
+    bool is_in_tick_ = false;                       ///< its work is under way
+    bool events_are_next_ = false;                  ///< events' unfinished work and other work take turns
+    std::vector<status::TrialStatus> ended_trials_; ///< the last ones
     std::uint64_t events_lost_ = 0;
     std::chrono::steady_clock::time_point events_lost_at_{}; ///< the last time
     Time started_at_ = std::chrono::system_clock::now(), loaded_at_{};

@@ -192,6 +192,7 @@ void Daemon::tick() {
 Slices Daemon::watch() {
     for (auto reading = effects_.read(); !reading.step(a_part);)
         co_yield pause;
+    look_at_trials();
     is_in_tick_ = false;
 }
 

@@ -9,9 +9,11 @@
 #include "status/json.hpp"
 
 #include <algorithm>
-#include <array>
+#include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +27,9 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view first_word = "#affinityd-trial-1";
 constexpr std::size_t longest_name = 100, longest_head = 200;
+constexpr std::size_t most_seconds = 600, between_judgements = 5, spans_before = 12;
+constexpr std::ptrdiff_t most_spans = 60;
+constexpr std::size_t most_ended = 8;
 
 /// A name that is one component of a path, and can stand in a line of a log.
 bool is_trial_name(std::string_view name) {
@@ -34,29 +39,25 @@ bool is_trial_name(std::string_view name) {
 }
 
 std::string head_of(const Trial& trial) {
-    return fmt::format("{} {} {} {} {}\n", first_word, trial.began.count(), trial.placed.count(),
-                       trial.ends.count(), trial.own_text);
+    return fmt::format("{} {} {} {} {} {}\n", first_word, trial.began.count(), trial.placed.count(),
+                       trial.ends.count(), trial.own_text, trial.replaces);
 }
 
 /// No value: it was not written by add().
-std::optional<Trial> read_trial(std::string policy, std::string_view text) {
-    const auto end = text.find('\n');
-    const auto words = split(text.substr(0, end), ' ');
-    if (end == std::string_view::npos || words.size() != 5 || words[0] != first_word) return std::nullopt;
-    std::array<milliseconds, 3> times{};
-    for (std::size_t i = 0; i < times.size(); ++i) {
-        const auto time = parse_number<std::int64_t>(words[i + 1]);
-        if (!time || *time < 0 || (i > 0 && milliseconds(*time) < times[i - 1])) return std::nullopt;
-        times[i] = milliseconds(*time);
-    }
-    const auto hash = parse_number<std::uint64_t>(words[4]);
-    if (!hash || times[2] - times[0] > Trials::longest) return std::nullopt;
-    return Trial{.policy = std::move(policy),
-                 .text = std::string(text.substr(end + 1)),
-                 .began = times[0],
-                 .placed = times[1],
-                 .ends = times[2],
-                 .own_text = *hash};
+std::optional<Trial> read_trial(std::string policy, const std::string& text) {
+    std::istringstream head(text.substr(0, text.find('\n')));
+    std::string word;
+    std::int64_t began = 0, placed = 0, ends = 0;
+    Trial trial{.policy = std::move(policy)};
+    head >> word >> began >> placed >> ends >> trial.own_text;
+    const bool is_ours = head && word == first_word && head.get() == ' ' && text.contains('\n');
+    if (!is_ours || began < 0 || placed < began || ends < placed) return std::nullopt;
+    std::getline(head, trial.replaces);
+    trial.began = milliseconds(began);
+    trial.placed = milliseconds(placed);
+    trial.ends = milliseconds(ends);
+    trial.text = text.substr(text.find('\n') + 1);
+    return trial;
 }
 
 std::string seconds_of(milliseconds time) {
@@ -65,6 +66,40 @@ std::string seconds_of(milliseconds time) {
 }
 
 } // namespace
+
+void Trial::note(const planner::Effect& effect) {
+    auto& spans = is_placed ? after : before;
+    if (spans.size() >= most_seconds) spans.erase(spans.begin());
+    spans.push_back(effect);
+    if ((before.size() + after.size()) % between_judgements == 0) judge();
+}
+
+/// In spans of equal length, of which there are few: an interval costs the more time the more spans it is of.
+void Trial::judge() {
+    const auto each = std::max<std::size_t>(1, (before.empty() ? after : before).size() / spans_before);
+    const auto in_spans = [each](const std::vector<planner::Effect>& seconds) {
+        std::vector<planner::Effect> spans;
+        for (std::size_t i = 0; i + each <= seconds.size(); ++i) {
+            if (i % each == 0) spans.emplace_back();
+            spans.back() += seconds[i];
+        }
+        if (std::ssize(spans) > most_spans) spans.erase(spans.begin(), spans.end() - most_spans);
+        return spans;
+    };
+    judgement = planner::judge(in_spans(before), in_spans(after));
+}
+
+status::TrialStatus Trial::status(milliseconds now) const {
+    const auto left_of = [now](milliseconds time) { return std::max(time - now, milliseconds(0)); };
+    return {.policy = policy,
+            .file = file,
+            .replaces = replaces,
+            .own_text = own_text,
+            .length = ends - began,
+            .left = left_of(ends),
+            .until_placed = is_placed ? milliseconds(0) : left_of(placed),
+            .judgement = judgement};
+}
 
 Result<std::vector<std::string>> Trials::recover(milliseconds now) {
     std::vector<std::string> over;
@@ -75,7 +110,8 @@ Result<std::vector<std::string>> Trials::recover(milliseconds now) {
         auto name = at->path().stem().string();
         const auto text = host::read_file(path, longest_text + longest_head, host::Links::refused);
         auto trial = text && *text && path.ends_with(".yaml") ? read_trial(name, **text) : std::nullopt;
-        const bool goes_on = trial && trial->began <= now && now < trial->ends && trials_.size() < most;
+        const bool goes_on = trial && trial->began <= now && now < trial->ends &&
+                             trial->ends <= now + longest && trials_.size() < most;
         if (!goes_on) {
             std::error_code ignored;
             std::filesystem::remove(path, ignored);
@@ -86,7 +122,6 @@ Result<std::vector<std::string>> Trials::recover(milliseconds now) {
         trial->file = path;
         trials_.push_back(std::move(*trial));
     }
-    std::ranges::sort(trials_, {}, &Trial::policy);
     return over;
 }
 
@@ -146,15 +181,8 @@ milliseconds Trials::due() const {
 
 std::vector<status::TrialStatus> Trials::status(milliseconds now) const {
     std::vector<status::TrialStatus> list;
-    const auto left_of = [now](milliseconds time) { return std::max(time - now, milliseconds(0)); };
     for (const auto& trial : trials_)
-        list.push_back({.policy = trial.policy,
-                        .file = trial.file,
-                        .replaces = trial.replaces,
-                        .own_text = trial.own_text,
-                        .length = trial.ends - trial.began,
-                        .left = left_of(trial.ends),
-                        .until_placed = trial.is_placed ? milliseconds(0) : left_of(trial.placed)});
+        list.push_back(trial.status(now));
     return list;
 }
 
@@ -226,6 +254,7 @@ Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
                      {.policy = policy, .user = user});
     for (auto reading = use_trials(text, std::move(answer), Until::begun); !reading.step(a_part);)
         co_yield pause;
+    if (!loading_.status().refused.empty()) trials_.remove(policy); // which the answer says
 }
 
 /// Reads the policies again with those on trial.
@@ -235,6 +264,7 @@ Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
     while (loaded.wait_for(patience) == std::future_status::timeout)
         co_yield end_of_slice;
     use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::saved, std::move(headline));
+    look_at_trials(); // the first look begins to watch
 }
 
 /// A reload has failed: those whose time is over let go of all that they hold, until one succeeds.
@@ -254,13 +284,41 @@ Slices Daemon::take_back(std::string policy, bool is_kept, uid_t user, Answer an
         co_yield pause;
 }
 
-/// Its file is removed, and it is no more among those that count. Returns that in words.
-std::string Daemon::close_trial(const Trial& trial, const char* how, const std::string& by) {
-    const auto policy = trial.policy;
-    auto text = fmt::format("the trial of policy {} is over: {}", policy, how);
-    shared_.log.info(text + by, Log::Kind::always(), {.policy = policy});
-    trials_.remove(policy);
+/// Its file is removed, and it is no more among those that count. Returns that in words, which the history
+/// keeps.
+std::string Daemon::close_trial(Trial trial, const char* how, const std::string& by) {
+    const auto now = time_since_boot();
+    trial.judge();
+    const auto found = fmt::format("{}; {}", how, trial.judgement.sentence);
+    auto text = fmt::format("the trial of policy {} is over: {}", trial.policy, found);
+    shared_.log.info(text + by, Log::Kind::always(), {.policy = trial.policy});
+    state::MeasurementRecord record;
+    record.time = std::time(nullptr);
+    record.kind = "trial";
+    record.outcome = "done";
+    record.reason = found;
+    record.path = record.policies = trial.policy;
+    record.seconds = std::chrono::duration<double>(std::min(now, trial.ends) - trial.began).count();
+    record.detail = status::to_text(trial.judgement);
+    bookkeeping_.keep(std::move(record));
+    if (ended_trials_.size() >= most_ended) ended_trials_.erase(ended_trials_.begin());
+    ended_trials_.push_back(trial.status(trial.ends));
+    ended_trials_.back().outcome = how;
+    trials_.remove(trial.policy);
     return text;
+}
+
+/// Each second of a trial. Its programs find their new places in the first moments.
+void Daemon::look_at_trials() {
+    constexpr milliseconds unsettled{2000};
+    const auto now = time_since_boot();
+    const auto& policies = shared_.current->policies().policies;
+    for (auto& trial : trials_.all()) {
+        const auto found = std::ranges::find(policies, trial.policy, &policy::Policy::name);
+        if (found == policies.end()) continue;
+        const auto effect = effects_.look(static_cast<std::size_t>(found - policies.begin()));
+        if (effect.seconds > 0 && !(trial.is_placed && now < trial.placed + unsettled)) trial.note(effect);
+    }
 }
 
 void Daemon::follow_trials() {
@@ -290,6 +348,8 @@ Slices Daemon::advance_trials() {
         co_yield pause;
 }
 
-Result<std::string> Daemon::trials() { return status::to_text(trials_.status(time_since_boot())); }
+Result<std::string> Daemon::trials() {
+    return status::to_text(trials_.status(time_since_boot()), ended_trials_);
+}
 
 } // namespace affinityd::app

@@ -3,6 +3,7 @@
 
 #include "app/load.hpp"
 #include "base/error.hpp"
+#include "planner/judgement.hpp"
 #include "status/status.hpp"
 
 #include <algorithm>
@@ -22,8 +23,14 @@ struct Trial {
     std::string replaces{};                              ///< the file that counts without it; "": none
     std::uint64_t own_text = 0; ///< hash of the file that `keep` writes, when the trial began; 0: none
     bool is_placed = false;
-    std::string file{}; ///< that it is kept in
+    std::string file{};                             ///< that it is kept in
+    std::vector<planner::Effect> before{}, after{}; ///< seconds of its programs; the last ten minutes
+    planner::Judgement judgement{};
     [[nodiscard]] std::chrono::milliseconds next() const { return is_placed ? ends : std::min(placed, ends); }
+    /// Takes in how it went since the last time.
+    void note(const planner::Effect& effect);
+    void judge();
+    [[nodiscard]] status::TrialStatus status(std::chrono::milliseconds now) const;
 };
 
 /// The policies on trial, each in a file of the runtime directory: a daemon that is killed takes them up when

@@ -17,6 +17,7 @@ using Spans = std::span<const Effect>;
 using Count = double Effect::*;
 
 constexpr double least_traffic = 1e6; ///< bytes of a span; below, its cost per byte says nothing
+constexpr double much_waiting = 0.05; ///< seconds in each second, of all threads together
 constexpr double least_rise = 2;      ///< of what counts as harm
 constexpr double assumed_spread = 4;  ///< of counts, as long as too few spans were seen
 
@@ -31,6 +32,10 @@ std::vector<double> rates(Spans spans, Count count, Count by, double scale, doub
 double sum_of(Spans spans, Count count) {
     return std::accumulate(spans.begin(), spans.end(), 0.0,
                            [&](double sum, const Effect& span) { return sum + span.*count; });
+}
+
+double waits_of(Spans spans) {
+    return sum_of(spans, &Effect::wait_seconds) / std::max(sum_of(spans, &Effect::seconds), 1e-9);
 }
 
 /// Both sides of one figure, each span on its own.
@@ -155,6 +160,15 @@ Judgement judge(Spans before, Spans after) {
     const std::string_view what = has_traffic ? "CPU time per GB" : "CPU time per second";
     if (comparison.verdict == measure::Verdict::not_enough)
         return with(std::move(judgement), Verdict::unknown, "its programs took no CPU time");
+    // Where the work done is not known, CPU time that moves against the waiting for it tells nothing.
+    const double waiting = waits_of(after) - waits_of(before);
+    const bool is_less = comparison.change.estimate < 0;
+    if (!has_traffic && comparison.change.excludes_zero() && std::abs(waiting) > much_waiting &&
+        (waiting > 0) == is_less)
+        return with(
+            std::move(judgement), Verdict::unknown,
+            fmt::format("its programs had {0} CPU time and waited {1} for a CPU: {0} may have been done",
+                        is_less ? "less" : "more", is_less ? "longer" : "shorter"));
     const auto verdict = comparison.verdict == measure::Verdict::less   ? Verdict::better
                          : comparison.verdict == measure::Verdict::more ? Verdict::worse
                                                                         : Verdict::no_difference;

@@ -388,17 +388,44 @@ json to_json(const planner::Crowding& crowding) {
     return value;
 }
 
+json interval_json(const std::optional<measure::Interval>& interval) {
+    if (!interval) return nullptr;
+    return {{"estimate", interval->estimate}, {"low", interval->low}, {"high", interval->high}};
+}
+
+json figure_json(const planner::Figure& figure) {
+    auto change = interval_json(figure.change);
+    if (figure.change)
+        change["verdict"] = !figure.change->excludes_zero() ? "no difference shown"
+                            : figure.change->high < 0       ? "less"
+                                                            : "more";
+    return {{"name", figure.name},
+            {"unit", figure.unit},
+            {"before", interval_json(figure.before)},
+            {"after", interval_json(figure.after)},
+            {"change", std::move(change)}};
+}
+
+json judgement_json(const planner::Judgement& judgement) {
+    return {{"verdict", planner::to_string(judgement.verdict)},
+            {"sentence", judgement.sentence},
+            {"figures", list_of(judgement.figures, figure_json)}};
+}
+
 json trial_json(const TrialStatus& trial) {
     const auto seconds = [](std::chrono::milliseconds time) {
         return std::chrono::ceil<std::chrono::seconds>(time).count();
     };
-    return {{"policy", trial.policy},
-            {"file", trial.file},
-            {"replaces", trial.replaces.empty() ? json(nullptr) : json(trial.replaces)},
-            {"own_text", std::to_string(trial.own_text)},
-            {"seconds", seconds(trial.length)},
-            {"seconds_left", seconds(trial.left)},
-            {"seconds_until_placed", seconds(trial.until_placed)}};
+    json value = judgement_json(trial.judgement);
+    if (!trial.outcome.empty()) value["outcome"] = trial.outcome;
+    value.update({{"policy", trial.policy},
+                  {"file", trial.file},
+                  {"replaces", trial.replaces.empty() ? json(nullptr) : json(trial.replaces)},
+                  {"own_text", std::to_string(trial.own_text)},
+                  {"seconds", seconds(trial.length)},
+                  {"seconds_left", seconds(trial.left)},
+                  {"seconds_until_placed", seconds(trial.until_placed)}});
+    return value;
 }
 
 json refused_json(const Overview& overview, bool with_names = true) {
@@ -536,9 +563,11 @@ std::string to_text(const accounting::HistoryReport& report) {
 
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
 
-std::string to_text(const std::vector<TrialStatus>& trials) {
-    return dump({{"trials", list_of(trials, trial_json)}});
+std::string to_text(const std::vector<TrialStatus>& trials, const std::vector<TrialStatus>& ended) {
+    return dump({{"trials", list_of(trials, trial_json)}, {"ended", list_of(ended, trial_json)}});
 }
+
+std::string to_text(const planner::Judgement& judgement) { return dump(judgement_json(judgement)); }
 
 std::string to_string(const LocalStatus& local) {
     return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} reads counted)", 100 * local.same.core,

@@ -43,7 +43,11 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const std::optional<accounting::MeasurementReport>& report);
 [[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
 [[nodiscard]] std::string to_text(const LocalStatus& local);
-[[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials);
+/// Those under way, and the last that are over.
+[[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
+                                  const std::vector<TrialStatus>& ended);
+/// The judgement alone.
+[[nodiscard]] std::string to_text(const planner::Judgement& judgement);
 /// "94 % same core, 12 % by chance (420 samples)"
 [[nodiscard]] std::string to_string(const LocalStatus& local);
 

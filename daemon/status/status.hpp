@@ -7,6 +7,7 @@
 #include "locality/locality.hpp"
 #include "planner/action.hpp"
 #include "planner/balance.hpp"
+#include "planner/judgement.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "planner/steering.hpp"
@@ -188,6 +189,8 @@ struct TrialStatus {
     std::uint64_t own_text = 0; ///< fnv1a_64() of the file that overrides all, when it began; 0: none
     std::chrono::milliseconds length{}, left{};
     std::chrono::milliseconds until_placed{}; ///< its programs are only watched for so long
+    planner::Judgement judgement{};           ///< as far as it can be told
+    std::string outcome{};                    ///< of one that is over: "kept" or "went back"
 };
 
 /// A wish that cannot be met now, and since when it was known.

@@ -61,7 +61,7 @@ class Schema(unittest.TestCase):
                 yield from lines(value.get("items", value), f"{place}.{key}")
 
         for verb in ("status", "watch", "plan", "explain", "check", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
-                     "release", "history", "locality", "sharers", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
+                     "release", "try", "keep", "history", "locality", "sharers", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
                      "measure cache"):
             schema = self.ask(*verb.split(), "--json-schema")
             found = list(lines(schema.get("items", schema), verb))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`affinityctl try` and `keep`: a policy is tried for a while, and goes back by itself whatever ends meanwhile."""
+import fcntl
 import json
 import os
 import random
@@ -7,10 +8,11 @@ import signal
 import socket
 import struct
 import subprocess
+import termios
 import threading
 import time
 
-from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, measured, policy, report, wait_for
+from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, measured, policy, report, wait_for
 from machines import OnMachine
 
 SHORTEST = 10  # seconds; the first quarter of it is watched without the policy
@@ -46,6 +48,23 @@ class Trials(House):
         self.assertGreater(now, end - 1, "it went back too early")
         self.assertLess(now, end + LATEST, "it went back too late")
         wait_for(lambda: not self.files(), "no file is left")
+
+    def test_history_keeps_the_verdict_with_figures(self):
+        web = self.program("web")
+        for thread in ("one", "two"):
+            web.busy(web.thread(thread))
+        if folder := group(self.stack, f"affinityd-{self.mark}"):  # whose CPU time is counted
+            self.stack.callback(web.end)
+            (folder / "cgroup.procs").write_text(str(web.pid), encoding="ascii")
+        answer = self.tested.ctl("try", self.file(cpus="0"), "--for", "24s", "--json", code=(0, 3)).json
+        self.assertIn(answer["verdict"], ("better", "worse", "no difference shown", "not known"))
+        self.assertTrue(answer["sentence"].startswith(answer["verdict"]), answer)
+        figures = {figure["name"]: figure for figure in answer["figures"]}
+        waiting = figures["waiting for a CPU, per second"]  # two busy threads on one CPU
+        self.assertTrue(waiting["before"] and waiting["after"]["estimate"] > 100, waiting)
+        records = self.tested.ctl("history", "--kind", "trial", "--json").json["records"]
+        self.assertEqual([("web", f"went back; {answer['sentence']}")], [(record["path"], record["reason"]) for record in records])
+        self.assertIn(answer["sentence"], self.tested.text())
 
     def test_it_goes_back_by_itself(self):
         web = self.program("web")
@@ -110,6 +129,15 @@ class Trials(House):
 
     def test_it_goes_back_when_the_daemon_was_killed(self):
         web = self.program("web")
+        self.tested.write("web", policy("web", cpus="1", bind="set", settle=0))
+        self.expect(web, "1")
+        self.start(self.file(cpus="0"), length=60)  # its programs are watched for a quarter of that
+        self.tested.kill()
+        self.tested.start()
+        self.stays(web, "1")
+        self.tested.ctl("try", "web", "--back")
+        self.tested.remove("web")
+        self.expect(web, EVERYWHERE)
         for asleep in (1, SHORTEST):  # started again while it goes on, and after its end
             with self.subTest(asleep=asleep):
                 end = self.start(self.file(cpus="0"))
@@ -124,6 +152,34 @@ class Trials(House):
                     self.at(web, EVERYWHERE)
                     self.assertIn("ended while no daemon ran", self.tested.text())
                     self.assertEqual(([], {}), (self.files(), self.trials()))
+
+    def test_a_boot_ends_it(self):
+        """The times of its file are later than those since the boot, where a boot came between."""
+        web = self.program("web")
+        self.start(self.file(cpus="0"))
+        self.expect(web, "0")
+        self.tested.kill()
+        path = self.tested.folder / "run/trials/web.yaml"
+        head, _, text = path.read_text(encoding="utf-8").partition("\n")
+        word, *times, own = head.split()
+        path.write_text(" ".join([word, *(str(int(time) + 10**9) for time in times), own, "\n"]) + text, encoding="utf-8")
+        for name, junk in (("junk", "no head\n"), ("cut", word), ("huge", f"{word} 1 2 {10**17} 0 \n" + text), ("back", f"{word} 3 2 1 0 \n" + text)):
+            (path.parent / f"{name}.yaml").write_text(junk, encoding="utf-8")
+        self.tested.start()
+        self.at(web, EVERYWHERE)
+        self.assertEqual(([], {}), (self.files(), self.trials()))
+
+    def test_others_files_do_not_count(self):
+        web = self.program("web")
+        folder = self.tested.folder / "run/trials"
+        self.tested.kill()
+        now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+        folder.mkdir(mode=0o777)
+        folder.chmod(0o777)
+        (folder / "web.yaml").write_text(f"#affinityd-trial-1 {now} {now} {now + 60000} 0 \n" + self.file(cpus="0").read_text(encoding="utf-8"), encoding="utf-8")
+        self.tested.start()
+        self.assertIn("policies on trial do not count", self.tested.text())
+        self.stays(web, EVERYWHERE)
 
     def test_a_stop_ends_it(self):
         web = self.program("web")
@@ -281,25 +337,29 @@ class Chaos(House):
     TRIALS = int(os.environ.get("AFFINITYD_TRIALS", "5"))
 
     def test_whatever_is_killed_it_goes_back(self):
-        """The client or the daemon is killed at any moment of a trial, and the daemon is started again two seconds later, as systemd does it.
+        """The client, its terminal or the daemon is killed at any moment of a trial, and the daemon is started again two seconds later, as systemd does it.
         AFFINITYD_TRIALS: how many trials."""
         seed = random.randrange(10**6)
         dice = random.Random(seed)
-        slowest, killed = 0.0, {"client": 0, "daemon": 0}
+        slowest, killed = 0.0, {"client": 0, "daemon": 0, "terminal": 0}
         affinityd = self.daemon(web=policy("web", cpus="1", bind="set", settle=0))
         path = self.bin / "web.yaml"
         path.write_text(document(**self.own(policy("web", cpus="0", bind="set", settle=0))), encoding="utf-8")
         web, other = self.program("web"), self.program("other", first_mask="1")
         self.expect(web, "1")
         for number in range(self.TRIALS):
-            client = subprocess.Popen([PROGRAMS["affinityctl"], "--runtime-dir", affinityd.folder / "run", "try", path, "--for", "10s"],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            near, far = os.openpty()
+            client = subprocess.Popen([PROGRAMS["affinityctl"], "--runtime-dir", affinityd.folder / "run", "try", path, "--for", "10s"], stdin=far, stdout=far,
+                                      stderr=far, start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            os.close(far)
             end = time.monotonic() + SHORTEST
             time.sleep(dice.random() * (SHORTEST + 1))
-            victim = dice.choice(("client", "daemon"))
+            victim = dice.choice(("client", "daemon", "daemon", "terminal"))
             killed[victim] += 1
             if victim == "client":
                 client.kill()
+            elif victim == "terminal":  # as when ssh(1) ends
+                os.close(near)
             else:
                 affinityd.kill()
                 time.sleep(2)
@@ -312,6 +372,8 @@ class Chaos(House):
             self.at(other, "1")
             client.kill()
             client.wait()
+            if victim != "terminal":
+                os.close(near)
         affinityd.stop()
         self.at(web, EVERYWHERE)
         self.at(other, "1")

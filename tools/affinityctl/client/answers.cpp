@@ -356,7 +356,7 @@ constexpr Field records[] = {
     {"id", "", "count", "its number"},
     {"time", "", "count", "the begin of the measurement, s since 1970", {}, nullptr, "timestamp_seconds"},
     {"", "TIME", "text", "", {}, [](const json& record) { return local_time(record.value("time", 0LL)); }},
-    {"kind", "KIND", "text", "ttcp, models, passive, locality, latency, sharing, smt or cache"},
+    {"kind", "KIND", "text", "ttcp, models, passive, locality, trial, latency, sharing, smt or cache"},
     {"outcome", "OUTCOME", "text", "done, failed or skipped"},
     {"path", "PATH", "text", "loopback or host:port"},
     {"model", "MODEL", "text", "the model in force"},
@@ -368,7 +368,7 @@ constexpr Field records[] = {
     {"bits_per_second", "", "number", "its throughput, bit/s"},
     {"cpu_seconds", "", "number", "its CPU time"},
     {"touches_nic_interrupts", "", "flag*", "it went over a NIC"},
-    {"reason", "REASON", "prose*", "the reason of a failure"},
+    {"reason", "REASON", "prose*", "the reason of a failure, or what was found"},
     {"ghz_per_gbps", "", "number*", "CPU clocks for each bit"},
 };
 constexpr Field trends[] = {
@@ -400,6 +400,13 @@ constexpr Field latencies[] = {
     {"seconds", "", "number", "the sum of their times"},
     {"buckets", "", "object[]", "how many took how long", buckets},
 };
+constexpr Field trial_figures[] = {
+    {"name", "FIGURE", "text", "its name"},
+    {"unit", "UNIT", "text", "its unit, empty for none"},
+    {"before", "BEFORE", "interval?", "before the policy was in force, null where too little was seen"},
+    {"after", "AFTER", "interval?", "under it"},
+    {"change", "CHANGE", "change?", "relative"},
+};
 constexpr Field trials[] = {
     {"policy", "", "text", "the policy"},
     {"file", "", "text", "the daemon's copy, with a line before its text"},
@@ -408,6 +415,9 @@ constexpr Field trials[] = {
     {"seconds", "", "count", "its length"},
     {"seconds_left", "", "count", "the time until it goes back"},
     {"seconds_until_placed", "", "count", "the time for which its programs are only watched"},
+    {"verdict", "", "text", "better, worse, no difference shown, or not known"},
+    {"sentence", "", "text", "the same with figures"},
+    {"figures", "", "object[]", "before and after", trial_figures},
 };
 constexpr Field statuses[] = {
     {"subject", "", "text*", "of `status SUBJECT`: its name"},
@@ -569,7 +579,7 @@ const Fields status_answer = fields::statuses, plan_answer = fields::plans,
              explained_thread_fields = fields::placed_threads, cost_fields = fields::costs,
              action_fields = fields::actions, record_fields = fields::records,
              candidate_fields = fields::candidates, policy_fields = fields::policies,
-             accept_fields = fields::accepts;
+             accept_fields = fields::accepts, figure_fields = fields::trial_figures;
 
 std::string local_sentence(const json& local) {
     const auto samples = count(local, "samples");

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace affinityctl {
 

@@ -34,11 +34,14 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 // clang-format off
-constexpr Field try_fields[] = {
+const Field try_fields[] = {
     {"policy", "", "text", "the policy"},
     {"outcome", "", "text", "went back, kept or on trial"},
     {"seconds_left", "", "number", "the time until it goes back, 0 if it is over"},
     {"message", "", "text", "the same in words"},
+    {"verdict", "", "text?", "better, worse, no difference shown, or not known; null where the daemon was started again"},
+    {"sentence", "", "text?", "the same with figures"},
+    {"figures", "", "object[]", "before and after", figure_fields},
 };
 constexpr Field keep_fields[] = {
     {"policy", "", "text", "the policy"},
@@ -110,7 +113,7 @@ std::string line_of(const json& trial) {
     const auto until_placed = count(trial, "seconds_until_placed");
     return fmt::format("{}: {} s left; {}", text(trial, "policy"), count(trial, "seconds_left"),
                        until_placed > 0 ? fmt::format("watched as it is for {} s more", until_placed)
-                                        : "in force");
+                                        : "in force; so far " + text(trial, "sentence"));
 }
 
 /// A line on standard error, which a terminal has once, and other files have every ten seconds.
@@ -174,8 +177,15 @@ Outcome trial_document(const std::string& policy, const json& trial) {
                                policy, left)
                  : fmt::format("the trial of policy {} is over: {}", policy, outcome);
     Document document;
-    document.value = record(try_fields, {policy, outcome, left, message});
+    const auto verdict = text(trial, "verdict");
+    document.value = record(try_fields, {policy, outcome, left, message, or_null(verdict),
+                                         or_null(text(trial, "sentence")), list(trial, "figures")});
     document.line(message);
+    if (!list(trial, "figures").empty()) {
+        document.line(text(trial, "sentence"));
+        document.add(Document::Table{figure_fields, list(trial, "figures")}).gap = true;
+    }
+    document.code = verdict == "worse" && left == 0 ? exit_findings : exit_ok;
     return document;
 }
 
@@ -183,13 +193,8 @@ Outcome run_try(const TryOptions& options, const Globals& globals) {
     need(check_is_live(globals));
     if (options.back) {
         const auto name = name_of(options.subject);
-        const auto answer =
-            json::parse(need(ask_daemon(globals, "EndTrial", {name, "back"}, {seconds(60), "going back"})),
-                        nullptr, false);
-        Document document;
-        document.value = record(try_fields, {name, "went back", 0, text(answer, "message")});
-        document.line(text(answer, "message"));
-        return document;
+        need(ask_daemon(globals, "EndTrial", {name, "back"}, {seconds(60), "going back"}));
+        return trial_document(name, trial_of(need(ask_daemon_object(globals, "GetTrials")), "ended", name));
     }
     const auto tried = find_tried(options, globals);
     begin_trial(tried, options, globals);
