@@ -158,7 +158,10 @@ class Proposing {
         if (const auto& comm = server_.processes.front().comm;
             !server_.exe.substr(server_.exe.rfind('/') + 1).starts_with(comm))
             text += fmt::format(", comm: {}", yaml_text(pattern_for(comm, false)));
-        return fmt::format("{}, user: {}}}", text, yaml_text(pattern_for(server_.user, false)));
+        std::vector<std::string> users;
+        for (const auto& user : server_.users)
+            users.push_back(pattern_for(user, false));
+        return fmt::format("{}, user: {}}}", text, list_of(users));
     }
 
     /// The masks of threads that may not use all CPUs that are not isolated, if any is so.
@@ -373,8 +376,9 @@ class Proposing {
     /// Without a NIC, threads are worth keeping in one cache where they change between several.
     void compute() {
         const auto groups = topology_.llc_groups();
-        const std::string first =
-            server_.listeners.empty() ? "it does not listen" : "no NIC of this machine serves it";
+        const std::string first = server_.is_elsewhere        ? "its network namespace is another one"
+                                  : server_.listeners.empty() ? "it does not listen"
+                                                              : "no NIC of this machine serves it";
         if (groups.size() < 2)
             return leave(first + ", and all CPUs share a cache: there is nothing to keep together");
         std::string why = ", and its threads stay in a cache group by themselves";

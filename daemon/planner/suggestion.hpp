@@ -44,13 +44,15 @@ struct FoundSetting {
     bool is_for_irqbalance = false; ///< which affinityd talks to itself
 };
 
-/// Processes that one policy would be for: those of a service; else of a program and its user.
+/// Processes that one policy would be for: those of a service, or of a program.
 struct Server {
     std::string name; ///< "nginx.service"; of a program: "qemu-system-x86_64"
     std::string unit; ///< "": none
-    std::string exe, user;
+    std::string exe;
+    std::set<std::string> users{}; ///< of a program
     bool is_in_container = false;
-    std::string policy; ///< that has it already; "": none
+    bool is_elsewhere = false; ///< in another network namespace
+    std::string policy;        ///< that has it already; "": none
     std::vector<ServerProcess> processes;
     std::vector<ServerListener> listeners{};
     std::vector<std::string> nics{}; ///< that serve it

@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """affinityctl suggest: the answers of an expert for twelve recorded machines (server_worlds.py), real servers of this one, and names that are hostile."""
 import fnmatch
+import importlib.machinery
+import importlib.util
+import io
 import json
+import pathlib
 import re
+import shutil
+import signal
+from unittest import mock
 
-from house import House, affinityctl
-from server_worlds import WORLDS
+from house import PROGRAMS, House, affinityctl, allowed, children, run, wait_for
+from nets import Net
+from reloads_test import CLIENT, HAPROXY, NGINX
+from server_worlds import WORLDS, Host, isolated_cpus, placed_already
+
+GATHER = pathlib.Path(__file__).resolve().parents[2] / "tools/gather-host"
+# The lines that a proposed file may have, whatever names there are.
+LINE = re.compile(r"#|version: 1$|(match|affinity|nics|cpus|spread|bind|together|memory|steer|threads): ?|  - \{name: ")
 
 
 def value_of(text):
@@ -82,3 +95,176 @@ class Worlds(Suggest):
                 met += not found
                 self.assertEqual([], found)
         self.assertEqual((12, 12), (len(WORLDS), met))
+
+
+class Recordings(Suggest):
+    def test_names_of_any_bytes_stay_in_their_quotes(self):
+        names = ["x\\ny: 1", '"},{a"', "/x/", "*", "a: b #c", "]", "{nginx}", "%YAML 1.1", "\\x1b[0m", "\u202eabc", "---", "!tag", "[a-", "12345", "'"]
+        for name in names:
+            with self.subTest(name):
+                root = self.bin / f"root{names.index(name)}"
+                host = Host(root)
+                host.fast_nic(8)
+                unit = f"{name.replace('/', '|')}.service"
+                for pid, options in ((900, {"unit": unit}), (950, {"exe": f"/opt/{name}"})):
+                    host.server(pid, name, [(f"{name[:9]}{at}", 0.5, at) for at in range(3)] + [("idle", 0, 3)], busy=0.5, uid=1, **options)
+                    host.listen(8000 + pid, 1, [pid])
+                host.put("etc/systemd/network/x.link", "IRQAffinity=\x1b\r: evil")
+                host.put(f"etc/systemd/system/{unit}.d/{name.replace('/', '|')}.conf", f"CPUAffinity={name}")
+                proposals = self.suggest(root=root)["proposals"]
+                self.assertEqual(2, len(proposals))
+                self.assertEqual(2, len({one["file"] for one in proposals}), "each has a file of its own")
+                for one in proposals:
+                    self.assertRegex(one["file"], r"^[A-Za-z0-9_][A-Za-z0-9_.-]*\.yaml$")
+                    self.assertEqual([], [line for line in one["text"].split("\n")[:-1] if not LINE.match(line) or not line.isprintable()])
+                    self.checked(one, "--root", root)
+
+    def test_the_text_has_files_and_all_that_is_left(self):
+        root = self.bin / "root"
+        placed_already(root)
+        text = affinityctl("--root", root, "suggest").out
+        self.assertIn("nginx.yaml", text)
+        self.assertIn('match: {unit: "nginx.service"}', text)
+        answer = affinityctl("--root", root, "suggest", "no-such-server", code=1)
+        self.assertIn("there is no unit, process or program no-such-server", answer.err)
+        self.assertEqual(["nginx.service"], [one["server"] for one in self.suggest("901", root=root)["proposals"]])
+        affinityctl("--root", root, "suggest", "--write", code=2)
+
+    def gathered(self, root, into):
+        """The machine of a recording, as affinityd-gather-host records it."""
+        loader = importlib.machinery.SourceFileLoader("gather", str(GATHER))
+        gather = importlib.util.module_from_spec(importlib.util.spec_from_loader("gather", loader))
+        loader.exec_module(gather)
+        gather.ROOT = root
+        with mock.patch("sys.argv", ["gather-host", f"{into}.tar.gz"]), mock.patch("sys.stderr", io.StringIO()):
+            gather.main()
+        into.mkdir()
+        run("tar", "-xzf", f"{into}.tar.gz", "-C", into, code=0)
+
+    def test_a_recording_of_a_machine_gives_the_same_and_has_no_secrets(self):
+        for build in (placed_already, isolated_cpus):
+            with self.subTest(build.__name__):
+                root, copy = self.bin / build.__name__, self.bin / f"{build.__name__}-copy"
+                build(root)
+                (root / "etc/default").mkdir()
+                (root / "etc/default/irqbalance").write_text("# --banirq=1\nIRQBALANCE_ARGS=--banirq=40 # geheim\n", encoding="ascii")
+                self.gathered(root, copy)
+                wanted = self.suggest(root=root)
+                self.assertIn("banirq in /etc/default/irqbalance", str(wanted))
+                self.assertEqual(wanted, self.suggest(root=copy))
+                texts = b"".join(file.read_bytes() for file in copy.rglob("*") if file.is_file() and not file.is_symlink())
+                self.assertNotIn(b"geheim", texts)
+
+
+class Servers(Net):
+    """Real ones, under traffic, in a network namespace of the test."""
+
+    def setUp(self):
+        super().setUp()
+        self.bin.chmod(0o755)
+        self.interface = self.pair(queues=2)
+        self.tested = self.inside({"reconcile": "1s"})
+
+    def start(self, program, *words):
+        """With its own name, at a path that no other test has."""
+        shutil.copy(program, self.bin / pathlib.Path(program).name)
+        server = self.spawn(*self.near.command(self.bin / pathlib.Path(program).name, *words))
+        return self.listening(server)
+
+    def listening(self, server):
+        wait_for(lambda: "10.99.0.1:7001" in self.near.run("ss", "-Hltn"), "it listens")
+        return server
+
+    def load(self, *command):
+        for _ in range(2):
+            self.spawn(*self.far.command(*(command or ("python3", "-c", CLIENT))), stdin=-1)
+
+    def ask(self, *words, **options):
+        answer = run(*self.near.command(PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "--json", "suggest", "--for", "1s", *words), **options)
+        self.assertEqual(0, answer.code, answer.text)
+        return answer.json
+
+    def proposed(self, server, **wanted):
+        """The proposal for it, which has these keys, and passes the check. A busy machine may keep a server idle for a second."""
+        seen = []
+
+        def is_so():
+            seen.append(self.ask(str(server.pid)))
+            for one in seen[-1]["proposals"]:
+                keys = {line["key"]: value_of(line["value"]) for line in one["lines"]}
+                if all(keys.get(key) == value for key, value in ({"nics": self.interface} | wanted).items()):
+                    return one
+            return None
+        proposal = wait_for(is_so, lambda: f"it is proposed: {wanted}: {seen[-1]}")
+        file = self.bin / proposal["file"]
+        file.write_text(proposal["text"], encoding="utf-8")
+        run(*self.near.command(PROGRAMS["affinityctl"], "check", file), code=0)
+        return proposal
+
+    def nginx(self, reuseport):
+        path = self.bin / "nginx.conf"
+        path.write_text(NGINX.format(folder=self.bin, reuseport=reuseport), encoding="utf-8")
+        return self.start("/usr/sbin/nginx", "-p", self.bin, "-c", path)
+
+    def test_nginx_with_reuseport_whose_proposal_is_installed(self):
+        server = self.nginx(" reuseport")
+        self.load()
+        one = self.proposed(server, affinity="full", spread="core", bind="core", steer=None)
+        self.assertEqual([], [text for text in one["advice"] if "reuseport" in text])
+        refused = self.ask(str(server.pid), "--write", input="\n")
+        self.assertEqual(["unchanged"], [each["outcome"] for each in refused["proposals"]])
+        self.assertFalse((self.tested.policies / "nginx.yaml").exists())
+        self.ask(str(server.pid), "--write", input="y\n")
+        texts = (one["text"], (self.tested.policies / "nginx.yaml").read_text(encoding="utf-8"))
+        self.assertEqual(*([line for line in text.splitlines() if not line.startswith("#")] for text in texts))
+        wait_for(lambda: {allowed(pid) for pid in children(server.pid)} == {"0", "1"}, lambda: f"its workers are placed: {self.tested.status()}")
+        self.assertEqual([(False, "policy nginx has it already")], [(each["idle"], each["why"]) for each in self.ask(str(server.pid))["left"]])
+
+    def test_nginx_without_reuseport(self):
+        server = self.nginx("")
+        self.load()
+        one = self.proposed(server, affinity="full", spread="core", bind=None, steer=None)
+        self.assertIn('"reuseport" behind each "listen"', " ".join(one["advice"]))
+
+    def test_haproxy_without_and_with_shards(self):
+        for shards, bind in (("", None), (" shards by-thread", "core")):
+            path = self.bin / "haproxy.cfg"
+            path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=shards), encoding="utf-8")
+            server = self.start("/usr/sbin/haproxy", "-f", path)
+            self.load()
+            one = self.proposed(server, affinity="full", spread="core", bind=bind, steer=None)
+            self.assertEqual(not shards, "shards by-thread" in " ".join(one["advice"]))
+            server.end()
+
+    def test_redis_with_and_without_io_threads(self):
+        for words, wanted in ((("--io-threads", "2", "--io-threads-do-reads", "yes"), {"steer": "flows", "spread": "core", "bind": "core"}),
+                              ((), {"steer": None, "spread": None, "bind": None})):
+            server = self.start("/usr/bin/redis-server", "--port", "7001", "--bind", "10.99.0.1", "--dir", self.bin, "--save", "", "--protected-mode", "no", *words)
+            self.load("redis-benchmark", "-h", "10.99.0.1", "-p", "7001", "-c", "20", "-n", "100000000", "-q", "-t", "set", "-d", "2000")
+            one = self.proposed(server, affinity="full", **wanted)
+            rules = value_of(next(line["value"] for line in one["lines"] if line["key"] == "threads"))
+            self.assertEqual(({}, {"cpus": "housekeeping", "bind": "set"}), (rule_for(rules, "redis-server"), rule_for(rules, "bio_aof")))
+            server.end()
+
+    def test_postgresql(self):
+        data = self.bin / "data"
+        data.mkdir()
+        shutil.chown(data, "postgres")
+        programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+        mine = ("setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups")
+        run(*mine, programs / "initdb", "-D", data, "-A", "trust", "-N", code=0)
+        with (data / "pg_hba.conf").open("a", encoding="ascii") as rules:
+            rules.write("host all all 10.99.0.2/32 trust\n")
+        server = self.spawn(*self.near.command(*mine, programs / "postgres", "-D", data, "-c", "listen_addresses=10.99.0.1", "-c", "port=7001", "-c",
+                                               f"unix_socket_directories={data}", "-c", "fsync=off"))
+        self.stack.callback(server.process.wait, 60)  # killed, it would leave shared memory behind
+        self.stack.callback(server.process.send_signal, signal.SIGINT)
+        self.listening(server)
+        (self.bin / "one.sql").write_text("select 1;\n", encoding="ascii")
+        self.load("pgbench", "-n", "-c", "4", "-j", "1", "-T", "600", "-f", self.bin / "one.sql", "-h", "10.99.0.1", "-p", "7001", "-U", "postgres", "postgres")
+        self.proposed(server, affinity="full", steer="tasks", spread="core", bind="core")
+
+    def test_a_server_without_work(self):
+        server = self.nginx(" reuseport")
+        answer = self.ask(str(server.pid))
+        self.assertEqual(([], [True]), (answer["proposals"], [one["idle"] for one in answer["left"]]))

@@ -291,11 +291,13 @@ class ServerReading {
         std::ranges::stable_sort(seen_.servers, std::ranges::greater{}, planner::busy_cpus);
         return seen_;
     }
+    /// For people: parts that are not known.
+    [[nodiscard]] const std::vector<std::string>& notes() const { return watched_.notes; }
 
   private:
-    /// The service of a process, or its program and user.
+    /// The service of a process, or its program.
     void group_processes() {
-        std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
+        std::map<std::tuple<std::string, std::string, std::string, bool>, std::size_t> places;
         for (const auto& process : still_.processes()) {
             const auto& facts = process.scan.facts();
             if (process.scan.is_kernel() || process.scan.id().tid == ::getpid()) continue;
@@ -306,19 +308,16 @@ class ServerReading {
                 one.name = one.unit = names.unit;
             else if (one.exe = facts.exe(); one.exe.empty())
                 continue;
-            else
-                one.user = facts.user();
             // An interpreter is several programs.
             const auto base = one.exe.substr(one.exe.rfind('/') + 1);
             if (one.unit.empty()) one.name = base.starts_with(facts.comm()) ? base : facts.comm();
-            const auto [place, is_new] = places.try_emplace(
-                one.unit.empty() ? std::tuple(one.exe, one.is_in_container ? "*" : one.user, one.name)
-                                 : std::tuple(one.unit, std::string(), std::string()),
-                seen_.servers.size());
+            const auto [place, is_new] =
+                places.try_emplace({one.unit, one.exe, one.name, one.is_in_container}, seen_.servers.size());
             if (is_new) seen_.servers.push_back(std::move(one));
             auto& server = seen_.servers[place->second];
             if (process.policy && server.policy.empty())
                 server.policy = still_.policies().policies[*process.policy].name;
+            if (server.unit.empty()) server.users.insert(facts.user());
             server.processes.push_back(process_of(process));
         }
     }
@@ -376,6 +375,8 @@ class ServerReading {
                     sockets[address].insert(inode);
                 }
             }
+            server.is_elsewhere = found.empty() && root_.is_live() &&
+                                  !inventory::shares_network_namespace(root_, server.processes.front().pid);
             for (auto& [address, listener] : found) {
                 listener.sockets = sockets[address].size();
                 listener.has_udp = udp.contains(listener.port);
@@ -501,8 +502,8 @@ Document suggest_document(const std::vector<planner::Suggestion>& suggestions,
     if (proposals.empty()) document.line("nothing here is worth a policy");
     if (!shown.empty()) document.add(Document::Table{left_fields, shown}).gap = true;
     if (idle > 0)
-        document.paragraph(
-            fmt::format("{} more did next to nothing (--all lists them)", counted(idle, "program")));
+        document.paragraph(fmt::format("{} did next to nothing (--all lists them)",
+                                       counted(idle, "other program", "other programs")));
     for (const auto& note : notes)
         document.paragraph(note);
     document.value = record(suggest_answer, {std::move(proposals), std::move(left), notes});
@@ -525,15 +526,15 @@ Outcome run_suggest(const SuggestOptions& options, const Globals& globals) {
         watched = watch_servers(root, options.time);
     }
     const auto still = need(StillMachine::read(policies, globals.root, latencies_for(globals, {})));
-    auto notes = std::move(watched.notes);
-    for (const auto& part : still->missing_parts())
-        notes.push_back("not recorded: " + part);
     ServerReading reading(*still, root, std::move(watched));
     const auto& seen = reading.read(std::move(taken), [&](const planner::Server& server) {
         return options.subject.empty() || is_named_by(server, options.subject);
     });
     if (seen.servers.empty() && !options.subject.empty())
         return failed(exit_failure, "there is no unit, process or program " + options.subject);
+    auto notes = reading.notes();
+    for (const auto& part : still->missing_parts())
+        notes.push_back("not recorded: " + part);
     return suggest_document(planner::suggest(seen), notes, options, globals);
 }
 
