@@ -56,7 +56,7 @@ double round_step(double least) {
 
 /// A sheet is white, and dark on a dark screen, within a page, too.
 constexpr std::string_view scheme =
-    "<style>@media screen and (prefers-color-scheme:dark){svg{filter:invert(.92) "
+    "<style>@media screen and (prefers-color-scheme:dark){svg{color-scheme:dark;filter:invert(.92) "
     "hue-rotate(180deg)}}</style>";
 
 class Sheet {
