@@ -298,6 +298,8 @@ std::string Daemon::close_trial(Trial trial, const char* how, const std::string&
     record.outcome = "done";
     record.reason = found;
     record.path = record.policies = trial.policy;
+    if (const auto* tried = shared_.current.placements().find(trial.policy))
+        record.model = to_string(tried->policy->model);
     record.seconds = std::chrono::duration<double>(std::min(now, trial.ends) - trial.began).count();
     record.detail = status::to_text(trial.judgement);
     bookkeeping_.keep(std::move(record));
