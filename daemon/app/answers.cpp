@@ -369,6 +369,7 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     overview.policies = policy_status(shared_, holdings, steering_);
     for (std::size_t i = 0; i < overview.policies.size(); ++i) {
         auto& policy = overview.policies[i];
+        policy.automatic = automatic_.state(shared_.current->policy(i));
         if (policy.note.empty() && work().passes() > 1)
             policy.note = match_note(*shared_.current.world, tasks_.table(), shared_.journal(), i);
     }
@@ -578,7 +579,10 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     }
     for (auto& verdict : verdicts) {
         const auto& policy = world.policy(verdict.policy);
-        if (verdict.matched) value.policy = policy.name;
+        if (verdict.matched) {
+            value.policy = policy.name;
+            value.automatic = automatic_.state(policy);
+        }
         value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
     if (const auto* trial = trials_.find(value.policy))

@@ -29,7 +29,8 @@ void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& ta
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     const planner::Interfaces interfaces(world.machine());
     for (const auto& policy : world.policies().policies) {
-        const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
+        const bool places =
+            policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
         accounting::UsagePolicy asked{
             .name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
         if (places && !policy.nics_auto) asked.named = interfaces.of(policy, {});

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -45,6 +46,10 @@ class Bookkeeping {
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
+    /// Records of one kind, oldest first.
+    [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind) {
+        return measurements_.kept(kind);
+    }
     /// To be written with the next step_costs().
     void keep(state::MeasurementRecord record) { measurements_.keep(std::move(record)); }
     void measured(const measure::Run& run);

@@ -52,7 +52,8 @@ Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSe
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
       balancer_(shared_, tasks_, steering_),
-      effects_(shared_, tasks_.table(), bookkeeping_.counters(), steering_) {}
+      effects_(shared_, tasks_.table(), bookkeeping_.counters(), steering_),
+      automatic_(shared_, bookkeeping_, effects_) {}
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
@@ -74,6 +75,7 @@ void Daemon::update_claims() {
 
 void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
+    automatic_.use(*shared_.current.world);
     if (before) {
         shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);

@@ -162,6 +162,7 @@ class Daemon final : public Commands {
     Steering steering_;
     Balancer balancer_;
     Effects effects_;
+    Automatic automatic_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool is_following_trials_ = false;

@@ -193,6 +193,7 @@ Slices Daemon::watch() {
     for (auto reading = effects_.read(); !reading.step(a_part);)
         co_yield pause;
     look_at_trials();
+    automatic_.tick();
     is_in_tick_ = false;
 }
 

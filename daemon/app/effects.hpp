@@ -6,6 +6,7 @@
 #include "app/steering.hpp"
 #include "app/task_table.hpp"
 #include "app/work.hpp"
+#include "planner/affinity_choice.hpp"
 #include "planner/judgement.hpp"
 
 #include <chrono>
@@ -17,6 +18,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -65,6 +67,52 @@ class Effects {
     accounting::PassiveCost& costs_;
     const Steering& steering_;
     std::map<std::string, Watched> watched_; ///< by policy
+};
+
+class Bookkeeping;
+
+/// The choices of policies with `affinity: auto`. A trial begins at the end of a pass, if there is traffic,
+/// and the choice is to be made, or made anew; one runs at a time, so that none disturbs another. Choices are
+/// kept in the measurement history, and so outlive the daemon.
+class Automatic {
+  public:
+    /// References must outlive it.
+    Automatic(Shared& shared, Bookkeeping& books, Effects& effects);
+    /// A world takes the place of another: the choices come into force in it. A trial whose policy has
+    /// changed is dropped.
+    void use(World& world);
+    /// `may_begin`: no policy is on trial by hand; else a trial of ours is dropped.
+    void end_pass(bool may_begin);
+    /// A second has gone by, and the effects were read.
+    void tick();
+    /// How far its choice is, in words; "": it makes none.
+    [[nodiscard]] std::string state(const policy::Policy& policy) const;
+
+  private:
+    struct Traffic {
+        double bytes = 0, hour_bytes = 0; ///< counted until then
+        double time = 0, hour = 0;        ///< CLOCK_MONOTONIC seconds
+        std::optional<double> per_second; ///< in the last full hour
+    };
+    [[nodiscard]] std::string queues_of(const policy::Policy& policy) const;
+    [[nodiscard]] std::vector<planner::AutoCandidate> candidates(const policy::Policy& policy) const;
+    [[nodiscard]] planner::ChoiceBasis basis_of(const policy::Policy& policy, double bytes_per_second) const;
+    [[nodiscard]] std::optional<double> traffic_of(const std::string& policy);
+    [[nodiscard]] bool is_due(const policy::Policy& policy) const;
+    [[nodiscard]] double round() const;
+    void begin(const policy::Policy& policy);
+    void follow();
+    void finish(const policy::Policy& policy);
+
+    Shared& shared_;
+    Bookkeeping& books_;
+    Effects& effects_;
+    std::map<std::string, planner::AutoChoice> chosen_; ///< by policy
+    std::map<std::string, Traffic> traffic_;            ///< by policy
+    std::map<std::string, std::int64_t> last_try_;      ///< its end, seconds since 1970, by policy
+    std::optional<planner::AffinityTrial> trial_;
+    std::string tried_; ///< the policy of the trial
+    std::uint64_t text_hash_ = 0;
 };
 
 } // namespace affinityd::app

@@ -86,7 +86,11 @@ FileStamps stamps_of(const std::vector<std::string>& folders) {
 World::World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage)
     : policies_(std::move(policies)), machine_(std::move(machine)), usage_(std::move(usage)),
       matcher_(policies_), placements_(planner::compile(policies_, machine_, usage_)),
-      assumed_(placements_.load) {}
+      assumed_(placements_.load) {
+    for (const auto& policy : policies_.policies)
+        steers_.push_back(policy.steer);
+    use_choices({});
+}
 
 void World::update(machine::Machine machine) {
     machine::use_latencies(machine, std::move(machine_.latencies));
@@ -109,6 +113,20 @@ void World::use_steering(bool can_steer) {
     if (machine_.cannot_steer == !can_steer) return;
     machine_.cannot_steer = !can_steer;
     work_out();
+}
+
+void World::use_choices(const Choices& choices) {
+    bool has_changed = false;
+    for (auto& policy : policies_.policies) {
+        if (!policy.model_auto) continue;
+        const auto found = choices.find(policy.name);
+        const auto choice = found == choices.end() ? planner::AutoCandidate{} : found->second;
+        const auto steer = choice.steer == policy::Steer::none ? policy::Steer::none : steer_of(policy);
+        has_changed |= policy.model != choice.model || policy.steer != steer;
+        policy.model = choice.model;
+        policy.steer = steer;
+    }
+    if (has_changed) work_out();
 }
 
 void World::work_out() {
@@ -143,7 +161,7 @@ void World::update(planner::Released released) {
 
 bool World::needs_nic_usage() const {
     return std::ranges::any_of(policies_.policies, [](const policy::Policy& policy) {
-        return policy.model == policy::Model::full || policy.model == policy::Model::irq;
+        return policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
     });
 }
 

@@ -8,6 +8,7 @@
 #include "enforcer/executor.hpp"
 #include "host/root.hpp"
 #include "machine/machine.hpp"
+#include "planner/affinity_choice.hpp"
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
@@ -16,6 +17,7 @@
 #include "status/status.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -93,6 +95,13 @@ class World {
     void update(machine::KnownLatencies latencies);
     /// BPF was refused, or not any more; that stays, too.
     void use_steering(bool can_steer);
+    /// The choices of policies with `affinity: auto`, by name; without one nothing is placed.
+    using Choices = std::map<std::string, planner::AutoCandidate, std::less<>>;
+    void use_choices(const Choices& choices);
+    /// As its file says, whatever the choice.
+    [[nodiscard]] policy::Steer steer_of(const policy::Policy& policy) const {
+        return steers_[static_cast<std::size_t>(&policy - policies_.policies.data())];
+    }
     /// The time that interrupts have really taken, by CPU. One without a count weighs one CPU.
     void weigh_interrupts(std::map<unsigned, planner::Weight> weights);
     /// True if policies place interrupts.
@@ -123,6 +132,7 @@ class World {
     void work_out();
     void use_weights();
     policy::PolicySet policies_;
+    std::vector<policy::Steer> steers_; ///< of the policies, as their files say
     machine::Machine machine_;
     planner::NicUsage usage_;
     planner::Matcher matcher_;

@@ -101,6 +101,7 @@ Slices Daemon::pass() {
         co_yield pause;
     while (!look_after_journal())
         co_yield pause;
+    automatic_.end_pass(trials_.all().empty());
     shared_.executor.end_pass();
     shared_.log.tell_held_back();
     last_pass_ = std::chrono::system_clock::now();

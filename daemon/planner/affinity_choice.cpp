@@ -14,7 +14,7 @@ namespace affinityd::planner {
 namespace {
 
 constexpr double gain_to_adopt = 0.03;
-constexpr double skipped_seconds = 2;            ///< of each round: tasks and connections move
+constexpr double most_skipped = 2;               ///< of each round: tasks and connections move
 constexpr std::size_t first_look = 6, looks = 6; ///< blocks before the first; each doubles them
 constexpr std::size_t most_blocks = first_look << (looks - 1);
 constexpr unsigned most_idle = 10;           ///< rounds without traffic, then the trial is broken off
@@ -30,10 +30,10 @@ std::string_view to_string(const AutoCandidate& candidate) {
     return candidate.steer == policy::Steer::none ? "full" : "full with steer";
 }
 
-std::optional<AutoCandidate> candidate_of(std::string_view text, policy::Steer steer) {
-    for (const auto& candidate :
-         {AutoCandidate{}, AutoCandidate{policy::Model::process, policy::Steer::none},
-          AutoCandidate{policy::Model::full, policy::Steer::none}, AutoCandidate{policy::Model::full, steer}})
+std::optional<AutoCandidate> candidate_of(std::string_view text) {
+    for (const auto& candidate : {AutoCandidate{}, AutoCandidate{policy::Model::process, policy::Steer::none},
+                                  AutoCandidate{policy::Model::full, policy::Steer::none},
+                                  AutoCandidate{policy::Model::full, policy::Steer::automatic}})
         if (to_string(candidate) == text) return candidate;
     return std::nullopt;
 }
@@ -60,7 +60,7 @@ double AffinityTrial::bytes_per_second() const {
 
 void AffinityTrial::add(const Effect& growth) {
     if (end_) return;
-    if (skipped_ < skipped_seconds)
+    if (skipped_ < std::min(most_skipped, round_ / 5))
         skipped_ += growth.seconds;
     else
         growth_ += growth;

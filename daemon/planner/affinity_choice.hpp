@@ -16,13 +16,13 @@ namespace affinityd::planner {
 /// One of the ways to place a policy's programs that `affinity: auto` tries.
 struct AutoCandidate {
     policy::Model model = policy::Model::none;
-    policy::Steer steer = policy::Steer::none; ///< of `full`
+    policy::Steer steer = policy::Steer::none; ///< of `full`; automatic: as the policy says
     friend bool operator==(const AutoCandidate&, const AutoCandidate&) = default;
 };
 /// "none", "process", "full", "full with steer"
 [[nodiscard]] std::string_view to_string(const AutoCandidate& candidate);
-/// No value: there is no such one. `steer`: that of the policy.
-[[nodiscard]] std::optional<AutoCandidate> candidate_of(std::string_view text, policy::Steer steer);
+/// No value: there is no such one.
+[[nodiscard]] std::optional<AutoCandidate> candidate_of(std::string_view text);
 
 /// Tries the candidates in turn, in rounds of equal length, and compares their costs by the traffic that
 /// there is. Pure: it is told what happened, and says which candidate is to be in force.

@@ -324,6 +324,15 @@ void check_together(const Fields& fields, const Policy& policy, Report& report) 
                     "leave out 'spread'");
 }
 
+/// The words are those of Model, and `auto`.
+void read_model(const Fields& fields, Policy& policy, Report& report) {
+    const auto* entry = fields.find("affinity");
+    std::size_t place = 0;
+    if (entry == nullptr || !read_choice(*entry, place, report)) return;
+    policy.model_auto = entry->key->values[place] == "auto";
+    policy.model = policy.model_auto ? Model::full : static_cast<Model>(place);
+}
+
 void read_selector(const Fields& fields, const Node& root, Policy& policy, Report& report) {
     const auto* entry = fields.find("match");
     policy.match_at = entry == nullptr ? policy.at : report.at(*entry->name);
@@ -372,7 +381,7 @@ Policy read_document(const Node& root, Report& report) {
     fields.read("description", policy.description);
     fields.read("priority", policy.priority);
     fields.read("default", policy.everything_else);
-    fields.read("affinity", policy.model);
+    read_model(fields, policy, report);
     if (const auto* entry = fields.find("nics")) read_nics(*entry, policy, report);
     fields.read("irqs", policy.irqs);
     read_selector(fields, root, policy, report);

@@ -18,7 +18,7 @@ namespace affinityd::policy {
 namespace {
 
 using V = std::string_view;
-constexpr std::array<V, 4> models{"none", "irq", "process", "full"};
+constexpr std::array<V, 5> models{"none", "irq", "process", "full", "auto"};
 constexpr std::array<V, 6> spreads{"any", "cpu", "core", "llc", "node", "socket"};
 constexpr std::array<V, 5> binds{"cpu", "core", "llc", "node", "set"};
 constexpr std::array<V, 2> smts{"share", "avoid"};
@@ -44,7 +44,7 @@ constexpr std::array key_table{
     Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first.", 0, -100'000, 100'000},
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "Takes the tasks that no other policy wants; asked last whatever its priority."},
     Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "Conditions that a process must meet; all of them must hold."},
-    Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Places nothing, the interrupts of the NICs, the tasks, or both: each task with the interrupts that serve it."},
+    Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Places nothing, the interrupts of the NICs, the tasks, or both: each task with the interrupts that serve it; auto tries which of these costs least."},
     Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto means those whose addresses the matched sockets use.", in_none},
     Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "Other interrupts of the policy, by handler (/proc/interrupts) or PCI function, dealt out over the cores of cpus.", in_none},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that the policy may use.", in_none},

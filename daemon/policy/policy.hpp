@@ -115,6 +115,9 @@ struct Policy {
     Selector match;
     Position match_at; ///< of the key `match`, or of the document if it has none
     Model model = Model::process;
+    /// `affinity: auto`: the model and `steer` are chosen by trials. As it is read, they are the most that
+    /// they may come to, so that all is checked.
+    bool model_auto = false;
     Placement placement;
     Together together = Together::none;
     std::vector<ThreadRule> threads;

@@ -114,7 +114,7 @@ std::string to_yaml(const Policy& policy) {
                             policy.priority);
     text += word("default", policy.everything_else);
     if (!policy.match.children.empty()) text += "match: " + to_yaml(policy.match) + "\n";
-    text += word("affinity", policy.model);
+    text += policy.model_auto ? "affinity: auto\n" : word("affinity", policy.model);
     text += fmt::format("nics: {}\n", policy.nics_auto ? "auto" : patterns(policy.nics));
     if (!policy.irqs.empty()) text += fmt::format("irqs: {}\n", patterns(policy.irqs));
     text += placement(policy.placement, "") + word("together", policy.together);

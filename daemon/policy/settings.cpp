@@ -23,7 +23,11 @@ constexpr std::array top_keys{
     Key{Level::other, "version", Type::version, {}, "1", "", "1", "The version of this language."},
     Key{Level::other, "reconcile", Type::seconds, {}, "60s", "", "60s", "Interval between full passes.", 0, 1, 86400},
     Key{Level::other, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "Interval at which tasks may change places for a better balance; 0: never.", 0, 0, 86400},
+    Key{Level::other, "auto", Type::described, {}, "", "a map of keys and values", "{round: 30s}", "The trials of policies with affinity: auto."},
     Key{Level::other, "measure", Type::described, {}, "", "a map of keys and values", "{target: 192.0.2.1:5001}", "The daemon's own measurements."},
+};
+constexpr std::array auto_keys{
+    Key{Level::other, "round", Type::seconds, {}, "10s", "", "30s", "Time for which each way is tried before the next.", 0, 1, 600},
 };
 constexpr std::array measure_keys{
     Key{Level::other, "interval", Type::seconds, {}, "1d", "", "12h", "Time between runs; 0: only on demand.", 0, 0, 2592000},
@@ -99,6 +103,10 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
     auto& redeal = settings.redeal_interval;
     if (fields.read("redeal", redeal) && redeal > seconds(0) && redeal < seconds(10))
         refuse_type(*fields.find("redeal"), report);
+    if (const auto* entry = fields.find("auto"); entry != nullptr && entry->value->kind != Node::Kind::map)
+        refuse_type(*entry, report);
+    else if (entry != nullptr)
+        Fields(*entry->value, auto_keys, report).read("round", settings.auto_round);
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 

@@ -23,6 +23,7 @@ struct Settings {
     bool dry_run = false;
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     std::chrono::seconds redeal_interval{60};    ///< 10 s to 1 day; 0: tasks keep the slots they have
+    std::chrono::seconds auto_round{10};         ///< of `affinity: auto`, 1 s to 10 min
     struct Measure {
         std::chrono::seconds interval{86400}; ///< 0: only on demand
         std::chrono::seconds duration{2};     ///< of one run, 1 s to 60 s

@@ -17,8 +17,8 @@ struct sqlite3;
 namespace affinityd::state {
 
 /// The values of MeasurementRecord::kind.
-inline constexpr std::array<std::string_view, 9> measurement_kinds{
-    "ttcp", "models", "passive", "locality", "trial", "latency", "sharing", "smt", "cache"};
+inline constexpr std::array<std::string_view, 10> measurement_kinds{
+    "ttcp", "models", "passive", "locality", "trial", "auto", "latency", "sharing", "smt", "cache"};
 /// Those of them that affinityctl writes: what an experiment found.
 inline constexpr std::array<std::string_view, 5> experiment_kinds{"models", "latency", "sharing", "smt",
                                                                   "cache"};

@@ -332,6 +332,7 @@ json to_json(const PolicyStatus& policy) {
                {"threads_drifted", policy.held.threads_drifted},
                {"drift_put_right", policy.held.drift_put_right}};
     if (!policy.note.empty()) value["note"] = policy.note;
+    if (!policy.automatic.empty()) value["auto"] = policy.automatic;
     if (const auto& joined = policy.held.joined; !joined.slots.empty())
         value["joined"] = {{"threads", joined.threads}, {"slots", joined.slots}};
     if (policy.packets.local) value["local"] = to_json(*policy.packets.local);
@@ -511,6 +512,7 @@ json to_json(const ProcessExplanation& process) {
                {"nics", process.nics}};
     if (process.trial_left)
         value["trial_seconds_left"] = std::chrono::ceil<std::chrono::seconds>(*process.trial_left).count();
+    if (!process.automatic.empty()) value["auto"] = process.automatic;
     if (process.kept_off) value["kept_off"] = planner::Reason(*process.kept_off).text;
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     for (const auto& listener : process.accepting.listeners)
@@ -562,6 +564,44 @@ std::string to_text(const accounting::HistoryReport& report) {
 }
 
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+
+state::MeasurementRecord record_of(const std::string& policy, const planner::AutoChoice& choice) {
+    state::MeasurementRecord record;
+    record.time = choice.time;
+    record.kind = "auto";
+    record.outcome = "done";
+    record.reason = choice.why;
+    record.model = to_string(choice.candidate);
+    record.policies = policy;
+    record.detail = dump({{"choice", record.model},
+                          {"text_hash", std::to_string(choice.basis.text_hash)},
+                          {"machine", std::to_string(choice.basis.machine)},
+                          {"bytes_per_second", choice.basis.bytes_per_second},
+                          {"confirmed", choice.confirmed}});
+    return record;
+}
+
+std::optional<planner::AutoChoice> read_choice(const state::MeasurementRecord& record) {
+    const auto detail = json::parse(record.detail, nullptr, false);
+    if (!detail.is_object() || !detail.contains("bytes_per_second") ||
+        !detail["bytes_per_second"].is_number() || !detail.contains("confirmed") ||
+        !detail["confirmed"].is_number_unsigned())
+        return std::nullopt;
+    const auto number = [&](const char* key) {
+        const auto found = detail.find(key);
+        return found == detail.end() || !found->is_string()
+                   ? std::nullopt
+                   : parse_number<std::uint64_t>(found->get<std::string>());
+    };
+    const auto candidate = planner::candidate_of(record.model);
+    const auto text_hash = number("text_hash"), machine = number("machine");
+    if (!candidate || !text_hash || !machine) return std::nullopt;
+    return planner::AutoChoice{*candidate,
+                               record.reason,
+                               record.time,
+                               detail["confirmed"].get<unsigned>(),
+                               {*text_hash, *machine, detail["bytes_per_second"].get<double>()}};
+}
 
 std::string to_text(const std::vector<TrialStatus>& trials, const std::vector<TrialStatus>& ended) {
     return dump({{"trials", list_of(trials, trial_json)}, {"ended", list_of(ended, trial_json)}});

@@ -4,6 +4,8 @@
 #include "accounting/measurements.hpp"
 #include "accounting/passive_cost.hpp"
 #include "base/owned_text.hpp"
+#include "planner/affinity_choice.hpp"
+#include "state/history.hpp"
 #include "status/status.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -48,6 +50,11 @@ namespace affinityd::status {
                                   const std::vector<TrialStatus>& ended);
 /// The judgement alone.
 [[nodiscard]] std::string to_text(const planner::Judgement& judgement);
+
+/// A choice of `affinity: auto`, for the measurement history, and read from there. No value: it is none.
+[[nodiscard]] state::MeasurementRecord record_of(const std::string& policy,
+                                                 const planner::AutoChoice& choice);
+[[nodiscard]] std::optional<planner::AutoChoice> read_choice(const state::MeasurementRecord& record);
 /// "94 % same core, 12 % by chance (420 samples)"
 [[nodiscard]] std::string to_string(const LocalStatus& local);
 

@@ -106,7 +106,8 @@ struct PolicyStatus {
     std::vector<std::string> nics; ///< whose queues it places
     std::vector<LanesStatus> lanes{};
     Held held{};
-    std::string note{}; ///< that it does not do what it says, and why; ""
+    std::string note{};      ///< that it does not do what it says, and why; ""
+    std::string automatic{}; ///< under `affinity: auto`: how far the choice is; else ""
     struct Packets {
         std::optional<planner::ListenerPlan>
             steer{};                        ///< no value: it does not steer, or nothing is known yet
@@ -273,6 +274,7 @@ struct ProcessExplanation {
     std::string comm;
     std::string policy;                                    ///< "": none
     std::optional<std::chrono::milliseconds> trial_left{}; ///< its policy is on trial for so long
+    std::string automatic{};                               ///< as in PolicyStatus
     bool released = false;
     std::optional<planner::KeptOff> kept_off{}; ///< CPUs that others have claimed; no value: it may have all
     std::vector<Considered> considered;

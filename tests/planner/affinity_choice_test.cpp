@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <random>
 #include <string>
@@ -81,10 +80,6 @@ TEST(AffinityChoice, FindsGainsAboveFivePercent) {
         const auto end = world.run();
         const bool is_right = end.is_decided && world.gain(end.choice) >= world.best() - 0.02;
         right += is_right;
-        if (!is_right)
-            std::printf("seed %u: %s, %s; best %.3f of %.3f %.3f %.3f\n", seed,
-                        std::string(to_string(end.choice)).c_str(), end.why.c_str(), world.best(),
-                        world.gains[1], world.gains[2], world.gains[3]);
     }
     RecordProperty("right", std::to_string(right));
     EXPECT_GE(right, 95U);
@@ -127,7 +122,6 @@ TEST(AffinityChoice, DoesNotFlapInAThousandDays) {
         has_changed = false;
         choice = {end.choice, end.why, at, is_same ? choice.confirmed + 1 : 0, now};
     }
-    std::printf("%zu trials, %zu changes\n", trials, changes);
     EXPECT_EQ(unexplained, 0U);
     EXPECT_GE(changes, 10U);
     EXPECT_LT(trials, 1000U);
@@ -182,8 +176,8 @@ TEST(AffinityChoice, IsTriedAgainWhenItsBasisHasChanged) {
 
 TEST(AffinityChoice, NamesOfCandidatesCanBeReadAgain) {
     for (const auto& candidate : all_candidates)
-        EXPECT_EQ(candidate_of(to_string(candidate), Steer::automatic), candidate);
-    EXPECT_FALSE(candidate_of("irq", Steer::automatic));
+        EXPECT_EQ(candidate_of(to_string(candidate)), candidate);
+    EXPECT_FALSE(candidate_of("irq"));
 }
 
 } // namespace

@@ -98,7 +98,7 @@ std::string record_cost(const json& record) {
 }
 
 std::string model_of(const json& policy) {
-    const auto model = text_of(policy, "affinity");
+    const auto model = text_of(policy, "affinity") + (policy.contains("auto") ? ", auto" : "");
     if (policy.value("released", false)) return model + ", released";
     return policy.value("active", true) ? model : model + ", off";
 }
@@ -268,7 +268,7 @@ constexpr Field policies[] = {
     {"name", "POLICY", "text", "its name"},
     {"description", "", "text*", "its description"},
     {"file", "", "text*", "its file"},
-    {"affinity", "", "text*", "none, irq, process or full"},
+    {"affinity", "", "text*", "none, irq, process or full, under auto that which is in force"},
     {"", "MODEL", "text", "", {}, model_of},
     {"cpus", "CPUS", "cpus*", "the CPUs of its tasks"},
     {"active", "", "flag*", "it is carried out"},
@@ -285,6 +285,7 @@ constexpr Field policies[] = {
     {"", "QUEUES", "text", "", {}, queues_of},
     {"threads_drifted", "", "count*", "threads that another program changed since the last look", {}, nullptr, "threads_drifting"},
     {"drift_put_right", "PUT RIGHT", "count*", "changes by other programs that were corrected since the start", {}, nullptr, "put_right_total"},
+    {"auto", "", "text*", "under affinity: auto, how far the choice is, and its figures"},
     {"note", "", "text*", "the respect in which it does not do its work, or restricts nothing here"},
     {"joined", "", "object*", "under allow_join", joins},
     {"local", "", "object*", "where enough reads were counted", locals},
@@ -356,7 +357,7 @@ constexpr Field records[] = {
     {"id", "", "count", "its number"},
     {"time", "", "count", "the begin of the measurement, s since 1970", {}, nullptr, "timestamp_seconds"},
     {"", "TIME", "text", "", {}, [](const json& record) { return local_time(record.value("time", 0LL)); }},
-    {"kind", "KIND", "text", "ttcp, models, passive, locality, trial, latency, sharing, smt or cache"},
+    {"kind", "KIND", "text", "ttcp, models, passive, locality, trial, auto, latency, sharing, smt or cache"},
     {"outcome", "OUTCOME", "text", "done, failed or skipped"},
     {"path", "PATH", "text", "loopback or host:port"},
     {"model", "MODEL", "text", "the model in force"},
@@ -542,6 +543,7 @@ constexpr Field explanations[] = {
     {"released", "", "flag*", "it was released by hand"},
     {"means", "", "object?*", "the cpuset that holds it", means},
     {"trial_seconds_left", "", "count*", "its policy is on trial for so long"},
+    {"auto", "", "text*", "under affinity: auto, how far the choice is, and its figures"},
     {"kept_off", "", "text*", "the CPUs that policies of others claim"},
     {"considered", "", "object[]*", "policies in the order in which they were tried", considered},
     {"local", "", "object*", "as in status", locals},

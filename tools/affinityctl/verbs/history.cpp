@@ -173,8 +173,8 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                   .answer = history_answer},
                  globals, status, run_history);
     verb->add_option("--kind", options->kind, "only these")
-        ->check(CLI::IsMember(
-            {"ttcp", "models", "passive", "locality", "trial", "latency", "sharing", "smt", "cache"}));
+        ->check(CLI::IsMember({"ttcp", "models", "passive", "locality", "trial", "auto", "latency", "sharing",
+                               "smt", "cache"}));
     verb->add_option(
         "--path", options->path,
         "the path of the sparkline and the picture: loopback or host:port; default: all, the last");

@@ -405,6 +405,8 @@ void add_task(const json& answer, Document& into) {
     into.line(fmt::format("process {} ({})", text_of(answer, "pid"), text_of(answer, "comm")));
     for (const auto& rule : list(answer, "considered"))
         line(rule_text(rule));
+    if (answer.contains("auto"))
+        line(fmt::format("policy {}: affinity: auto {}", text_of(answer, "policy"), text_of(answer, "auto")));
     if (answer.contains("trial_seconds_left"))
         line(fmt::format("policy {} is on trial: it goes back in {} s", text_of(answer, "policy"),
                          text_of(answer, "trial_seconds_left")));

@@ -224,6 +224,10 @@ void add_notes(const json& status, const StatusOptions& options, Document& into)
     for (const auto& policy : list(status, "policies"))
         if (policy.value("released", false))
             note("policy " + text(policy, "name") + " was released by hand", "affinityctl apply");
+    for (const auto& policy : list(status, "policies"))
+        if (policy.contains("auto"))
+            into.paragraph(
+                fmt::format("policy {}: affinity: auto {}", text(policy, "name"), text(policy, "auto")));
     for (const auto& trial : list(status, "trials"))
         note(fmt::format("policy {} is on trial for {} s more (affinityctl keep {} installs it)",
                          text(trial, "policy"), count(trial, "seconds_left"), text(trial, "policy")),
