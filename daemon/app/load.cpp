@@ -324,7 +324,9 @@ void Loader::adapt_trials() {
         for (const auto& trial : task_.trials) {
             if (policy.at.file != trial.document.path) continue;
             policy.on_stop = policy::OnStop::restore;
-            if (trial.is_only_watched) policy.model = policy::Model::none;
+            if (!trial.is_only_watched) continue;
+            policy.model = policy::Model::none;
+            policy.model_auto = false;
         }
 }
 

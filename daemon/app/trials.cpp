@@ -317,7 +317,7 @@ void Daemon::look_at_trials() {
     const auto& policies = shared_.current->policies().policies;
     for (auto& trial : trials_.all()) {
         const auto found = std::ranges::find(policies, trial.policy, &policy::Policy::name);
-        if (found == policies.end()) continue;
+        if (found == policies.end() || found->model_auto) continue; // which looks by itself
         const auto effect = effects_.look(static_cast<std::size_t>(found - policies.begin()));
         if (effect.seconds > 0 && !(trial.is_placed && now < trial.placed + unsettled)) trial.note(effect);
     }
