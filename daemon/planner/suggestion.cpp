@@ -411,7 +411,9 @@ class Proposing {
 
     void tell_of_settings() {
         for (const auto& setting : server_.settings)
-            advise("remove " + told(setting) + ": one of the two should set masks");
+            advise(setting.text.starts_with("NUMA")
+                       ? told(setting) + " is about memory, and may stay"
+                       : "remove " + told(setting) + ": one of the two should set masks");
     }
 
     void tell_of_nics(std::size_t workers) {

@@ -35,7 +35,7 @@ class Schema(unittest.TestCase):
                 nics = os.listdir(pathlib.Path(folder, "sys/class/net"))
                 pids = [entry for entry in os.listdir(pathlib.Path(folder, "proc")) if entry.isdigit()]
                 for verb, words in (("topology", ()), ("nics", ()), ("irqs", ()), ("cpus", ("all",)), ("check", (policies,)), ("plan", (policies,)),
-                                    ("plan", ("--cpus", policies)), ("policies", ("--policies", policies)), ("doctor", (policies,))):
+                                    ("plan", ("--cpus", policies)), ("policies", ("--policies", policies)), ("doctor", (policies,)), ("suggest", ())):
                     with self.subTest(name, verb=verb, words=words):
                         self.check(verb, *machine, verb, *words, code=(0, 3))
                 for subject in [*nics, *pids, *(path.stem for path in policies.glob("*.yaml"))]:
@@ -60,7 +60,7 @@ class Schema(unittest.TestCase):
                 yield f"{place}.{key}", value["description"]
                 yield from lines(value.get("items", value), f"{place}.{key}")
 
-        for verb in ("status", "watch", "plan", "explain", "check", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
+        for verb in ("status", "watch", "plan", "explain", "check", "suggest", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
                      "release", "try", "keep", "history", "locality", "sharers", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
                      "measure cache"):
             schema = self.ask(*verb.split(), "--json-schema")

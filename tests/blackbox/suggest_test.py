@@ -218,6 +218,8 @@ class Servers(Net):
         texts = (one["text"], (self.tested.policies / "nginx.yaml").read_text(encoding="utf-8"))
         self.assertEqual(*([line for line in text.splitlines() if not line.startswith("#")] for text in texts))
         wait_for(lambda: {allowed(pid) for pid in children(server.pid)} == {"0", "1"}, lambda: f"its workers are placed: {self.tested.status()}")
+        local = self.near.command(PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "--json", "locality", "nginx", "--for", "1s")
+        wait_for(lambda: (run(*local).json["all"]["same"] or {"core": 0})["core"] >= 0.9, "at least 90 % of reads are local")
         self.assertEqual([(False, "policy nginx has it already")], [(each["idle"], each["why"]) for each in self.ask(str(server.pid))["left"]])
 
     def test_nginx_without_reuseport(self):

@@ -297,7 +297,8 @@ class ServerReading {
   private:
     /// The service of a process, or its program.
     void group_processes() {
-        std::map<std::tuple<std::string, std::string, std::string, bool>, std::size_t> places;
+        std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> places;
+        std::map<int, std::size_t> place_of; // pid
         for (const auto& process : still_.processes()) {
             const auto& facts = process.scan.facts();
             if (process.scan.is_kernel() || process.scan.id().tid == ::getpid()) continue;
@@ -311,10 +312,19 @@ class ServerReading {
             // An interpreter is several programs.
             const auto base = one.exe.substr(one.exe.rfind('/') + 1);
             if (one.unit.empty()) one.name = base.starts_with(facts.comm()) ? base : facts.comm();
-            const auto [place, is_new] =
-                places.try_emplace({one.unit, one.exe, one.name, one.is_in_container}, seen_.servers.size());
-            if (is_new) seen_.servers.push_back(std::move(one));
-            auto& server = seen_.servers[place->second];
+            // A master may give its workers another user.
+            const auto parent = place_of.find(process.scan.parent());
+            const auto* master = parent == place_of.end() ? nullptr : &seen_.servers[parent->second];
+            const bool is_worker = master != nullptr && one.unit.empty() && master->unit.empty() &&
+                                   master->exe == one.exe && master->name == one.name;
+            const auto user = one.unit.empty() ? facts.user() : "";
+            const auto place =
+                is_worker ? parent->second
+                          : places.try_emplace({one.unit, one.exe, one.name, user}, seen_.servers.size())
+                                .first->second;
+            place_of[process.scan.id().tid] = place;
+            if (place == seen_.servers.size()) seen_.servers.push_back(std::move(one));
+            auto& server = seen_.servers[place];
             if (process.policy && server.policy.empty())
                 server.policy = still_.policies().policies[*process.policy].name;
             if (server.unit.empty()) server.users.insert(facts.user());
