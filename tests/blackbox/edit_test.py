@@ -71,8 +71,11 @@ class Edit(House):
         said = b""
         while b"apart:" not in said:
             said += os.read(editing.stderr.fileno(), 4096)
-        editing.send_signal(signal.SIGINT)
-        answer = Answer(subprocess.CompletedProcess(words, editing.wait(60), editing.stdout.read(), ""))
+        def is_over():  # the question may have been printed a moment before it is asked: as a person would, press again
+            editing.send_signal(signal.SIGINT)
+            return editing.poll() is not None
+        wait_for(is_over, "it ends at ^C")
+        answer = Answer(subprocess.CompletedProcess(words, editing.returncode, editing.stdout.read(), ""))
         self.assertEqual(1, answer.code)
         self.assertIn("# mine", self.kept(answer))
 

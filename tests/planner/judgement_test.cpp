@@ -25,7 +25,7 @@ std::vector<Effect> spans(std::size_t count, double cost_per_gigabyte, Effect li
     return made;
 }
 
-struct Case {
+struct JudgedCase {
     const char* name;
     std::vector<Effect> before, after;
     Verdict verdict;
@@ -33,7 +33,7 @@ struct Case {
 };
 
 TEST(Judgement, GoesByCostsAndHarm) {
-    const std::vector<Case> cases{
+    const std::vector<JudgedCase> cases{
         {"cheaper", spans(8, 2.0), spans(8, 1.5), Verdict::better, "% less CPU time per GB (between "},
         {"dearer", spans(8, 2.0), spans(9, 2.5), Verdict::worse, "% more CPU time per GB (between "},
         {"alike", spans(8, 2.0), spans(9, 2.0), Verdict::no_difference, "CPU time per GB: "},

@@ -236,6 +236,26 @@ def nginx_reads_where_packets_arrive():
 
 
 @test(1500)
+def the_policy_suggested_for_nginx_reads_where_packets_arrive():
+    """Suggested while clients come, and in force as it was printed."""
+    server = Server("nginx", "nginx", new_ones)
+    file = ETC / "affinityd/policies.d/server.yaml"
+    with server.clients():
+        text = run("affinityctl", "suggest", "nginx.service", "--for", "5s")
+        before = reads("nginx").local_share()
+    assert "affinity: full" in text, text
+    file.write_text(text, encoding="utf-8")
+    try:
+        run("affinityctl", "check", str(file))
+        server.measure("suggested", before=has_own_listeners)
+    finally:
+        file.unlink()
+        run("systemctl", "stop", "nginx")
+    assert server.share("suggested") >= 0.9, f"{text}: {server.reads['suggested'].elsewhere()}"
+    return f"{server.share('suggested'):.1%}, {before:.1%} without"
+
+
+@test(1500)
 def haproxy_reads_where_packets_arrive():
     (ETC / "haproxy/haproxy.cfg").write_text(HAPROXY, encoding="utf-8")
     server = Server("haproxy", "haproxy", lambda: asking(HTTP, 2000, 200, 400), first=new_ones)
