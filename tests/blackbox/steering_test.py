@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 import unittest
@@ -439,7 +440,11 @@ class Steered(Net):
             line = tracer.stdout.readline()
         load()
         tracer.send_signal(signal.SIGINT)
-        out, err = tracer.communicate(timeout=60)
+        try:
+            out, err = tracer.communicate(timeout=20)
+        except subprocess.TimeoutExpired:  # bpftrace can miss one
+            tracer.send_signal(signal.SIGINT)
+            out, err = tracer.communicate(timeout=60)
         counts = next((json.loads(line)["data"]["@"] for line in out.splitlines() if '"map"' in line), {})
         self.assertGreater(sum(counts.values()), 500, out + err)
         return 100 * counts.get("1", 0) / sum(counts.values())

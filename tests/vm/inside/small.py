@@ -3,11 +3,12 @@
 """Two CPUs, one NIC and a real server under the policy shipped for it."""
 import pathlib
 import shutil
+import time
 
 import machine
 import verbs
 from daemon import install, record, recording_reads_like_the_machine, status
-from harness import main, run, test, wait_for
+from harness import ROOM, main, run, start_daemon, test, wait_for
 
 NIC, ADDRESS = "ens1", "10.77.1.1"
 POLICY = pathlib.Path("/etc/affinityd/policies.d/nginx.yaml")
@@ -91,6 +92,23 @@ def a_policy_that_is_removed_lets_go():
     wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
 
 
+@test()
+def a_trial_ends_by_itself_whatever_ends_the_daemon():
+    """systemd starts one that was killed again. Each daemon goes on with the trial."""
+    length = 90
+    begun = time.monotonic()
+    run("affinityctl", "try", "nginx", "--for", f"{length}s", "--no-block")
+    await_apart()
+    start_daemon("restart")
+    await_apart()
+    run("kill", "-9", run("systemctl", "show", "-P", "MainPID", "affinityd").strip())
+    await_masks([[0, 1]] * 3)
+    took = time.monotonic() - begun
+    wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
+    assert length - 1 < took < length + ROOM, f"{took:.1f} s of {length}"
+    return f"{took:.1f} s of {length}"
+
+
 verbs.register()
 
 
@@ -101,6 +119,23 @@ def nothing_went_wrong_by_the_daemons_own_account():
 
 
 import wakes  # noqa: E402,F401  more tests, after these
+
+
+@test()
+def a_trial_begins_before_a_reboot():
+    start_daemon()
+    run("systemctl", "start", "nginx")
+    run("affinityctl", "try", "nginx", "--for", "1h", "--no-block")
+    await_apart()
+
+
+@test(boot=2)
+def a_reboot_ends_a_trial():
+    run("systemctl", "start", "affinityd", "nginx")
+    wait_for(lambda: status()["reconciles"] > 0, "the daemon has looked at all")
+    assert not status()["trials"], status()["trials"]
+    await_masks([[0, 1]] * 3)
+
 
 if __name__ == "__main__":
     main()
