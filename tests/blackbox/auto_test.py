@@ -25,6 +25,7 @@ while True:
 
 class Auto(Net):
     ALONE = True  # others' traffic through a busy machine would be noise
+    PLAIN = True  # it measures what traffic costs
     PATIENCE = 300  # seconds, for some fifty rounds of a second or two
 
     def begin(self):

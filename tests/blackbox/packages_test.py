@@ -15,7 +15,7 @@ from house import BUILD, document, policy, report, run, wait_for
 from unit_test import POLICIES, SETTINGS, Container
 
 # More with AFFINITYD_UPGRADES: each takes seconds.
-UPGRADES = int(os.environ.get("AFFINITYD_UPGRADES", "4"))
+UPGRADES = int(os.environ.get("AFFINITYD_UPGRADES", "2"))
 # Without a question about settings of both sides that differ; apt has them as Dpkg::Options.
 KEEP = ("--force-confdef", "--force-confold")
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
