@@ -2,6 +2,7 @@
 #include "status/json.hpp"
 
 #include "base/escape.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -40,10 +40,14 @@ def await_apart():
     wait_for(lambda: all(len(cpus) == 1 for cpus in interrupts().values()), lambda: f"interrupts: {interrupts()}")
 
 
-@test()
-def a_server_starts_under_the_shipped_policy():
+def link_up():
     run("ip", "address", "replace", f"{ADDRESS}/24", "dev", NIC)
     run("ip", "link", "set", NIC, "up")
+
+
+@test()
+def a_server_starts_under_the_shipped_policy():
+    link_up()
     before.update(interrupts())
     install()
     pathlib.Path("/etc/nginx/sites-enabled/default").write_text(SITE.format(ADDRESS), encoding="utf-8")
@@ -131,7 +135,9 @@ def a_trial_begins_before_a_reboot():
 
 @test(boot=2)
 def a_reboot_ends_a_trial():
-    run("systemctl", "start", "affinityd", "nginx")
+    link_up()
+    run("systemctl", "start", "affinityd")
+    run("systemctl", "restart", "nginx")
     wait_for(lambda: status()["reconciles"] > 0, "the daemon has looked at all")
     assert not status()["trials"], status()["trials"]
     await_masks([[0, 1]] * 3)
