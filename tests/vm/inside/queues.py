@@ -238,7 +238,7 @@ def nginx_reads_where_packets_arrive():
 @test(1500)
 def the_policy_suggested_for_nginx_reads_where_packets_arrive():
     """Suggested while clients come, and in force as it was printed."""
-    server = Server("nginx", "nginx", new_ones)
+    server = Server("nginx", "nginx", new_ones, first=new_ones)
     file = ETC / "affinityd/policies.d/server.yaml"
     with server.clients():
         text = run("affinityctl", "suggest", "nginx.service", "--for", "5s")
