@@ -141,8 +141,7 @@ json considered_json(const Considered& considered) {
 std::string text_of(const ThreadExplanation& thread) {
     using planner::NoPlace;
     const auto& untouched = thread.plan.untouched;
-    if (untouched == NoPlace::model)
-        return "left alone: affinity is none or irq, by the policy or as auto has it";
+    if (untouched == NoPlace::model) return "left alone: its affinity is none or irq, perhaps by auto";
     if (untouched == NoPlace::inactive) return "left alone: its policy cannot be carried out on this machine";
     if (untouched == NoPlace::leave)
         return (thread.rule ? "thread rule " + std::to_string(*thread.rule + 1) : "a thread rule") +

@@ -94,7 +94,11 @@ def threads(pid):
 
 
 def children(pid):
-    return [int(child) for tid in threads(pid) for child in read(f"/proc/{pid}/task/{tid}/children").split()]
+    found = []
+    for tid in threads(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            found += map(int, read(f"/proc/{pid}/task/{tid}/children").split())
+    return found
 
 
 def masks(pid):

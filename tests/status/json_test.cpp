@@ -82,7 +82,7 @@ TEST(Json, EachReasonToLeaveAThreadAloneHasItsText) {
         return to_json(thread, ProcessExplanation{}).value("reason", "");
     };
     EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::model}),
-              "left alone: affinity is none or irq, by the policy or as auto has it");
+              "left alone: its affinity is none or irq, perhaps by auto");
     EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::inactive}),
               "left alone: its policy cannot be carried out on this machine");
     EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::leave}), "thread rule 2: leave");
