@@ -8,6 +8,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -163,6 +166,84 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
         groups.push_back({std::move(group), lanes});
     }
     return groups;
+}
+
+namespace {
+
+std::string some_of(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 6;
+    auto text =
+        fmt::format("{}", fmt::join(names.begin(), names.begin() + std::min(names.size(), most), ", "));
+    return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
+}
+
+/// Handlers whose labels hold the interface's name or its device's.
+std::vector<std::string> labels_with_name(const machine::Machine& machine, const Nic& nic) {
+    const auto place = std::string_view(nic.device).substr(nic.device.rfind('/') + 1);
+    std::vector<std::string> labels;
+    for (const auto& line : machine.irqs.irqs)
+        for (const auto& action : line.actions)
+            if (action.contains(nic.name) || (!place.empty() && action.contains(place)))
+                labels.push_back(action);
+    return labels;
+}
+
+} // namespace
+
+std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machine,
+                                        const Nic& nic) {
+    constexpr const char* say_label =
+        "add the form of its labels to /etc/affinityd/labels.d: affinityd.policy(5)";
+    std::vector<Problem> problems;
+    if (nic.device.empty() || !nic.up) return problems;
+    const auto add = [&](std::string text, std::string hint) {
+        problems.push_back({resolved.policy->name, nic.name, std::move(text), std::move(hint)});
+    };
+    bool has_data = false;
+    std::vector<std::string> unknown, fixed;
+    std::string controller;
+    for (const auto& vector : machine.vectors_of(nic.name)) {
+        if (!irq::is_data(vector.kind)) continue;
+        has_data = true;
+        if (!vector.known) unknown.push_back(vector.label);
+        const auto* line = machine.irqs.find(vector.irq);
+        if (line == nullptr || !line->fixed) continue;
+        fixed.push_back(std::to_string(vector.irq));
+        controller = line->chip;
+    }
+    const std::string driver = nic.driver.empty() ? "unknown" : nic.driver;
+    if (!has_data) {
+        const auto labels = labels_with_name(machine, nic);
+        add(fmt::format("none of its interrupts is known (driver {}): only XPS is set; {}", driver,
+                        labels.empty() ? "no label holds its name or its device's"
+                                       : "labels with its name: " + some_of(labels)),
+            labels.empty() ? "affinityctl irqs" : say_label);
+        return problems;
+    }
+    if (!unknown.empty())
+        add(fmt::format(
+                "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
+                "order of their numbers",
+                unknown.size(), driver, some_of(unknown)),
+            say_label);
+    if (!fixed.empty())
+        add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",
+                        some_of(fixed), controller),
+            "let RPS hand packets on, or place the tasks where the interrupts are");
+    if (nic.is_sub_function && nic.msi_irqs.empty())
+        add("the kernel does not list a sub-function's own interrupts: it has those of all sub-functions "
+            "of " +
+                nic.pci,
+            "Linux 6.11 and later list them");
+    const auto* lanes = resolved.nic(nic.name);
+    const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
+    const bool is_by_queues =
+        lanes != nullptr && (resolved.policy->model == policy::Model::irq || lanes->is_guess);
+    if (is_by_queues && resolved.placement.cpus && lanes->lanes.size() < std::min(lanes->wanted, cores))
+        add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
+                        lanes->wanted, lanes->lanes.size(), cores),
+            "affinityctl cpus nic:" + nic.name);
+    return problems;
 }
 
 } // namespace affinityd::planner
