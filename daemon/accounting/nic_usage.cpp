@@ -259,13 +259,13 @@ void NicUsage::count() {
     // A single named one needs no evidence. If several are named, all may serve it; that does not make
     // these belong together.
     if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
-    auto& counts = policy.is_sampled ? result_.sampled : result_.counts;
-    const bool is_served = !process.takes_none || search.evidence.is_connected;
-    if (is_served && (!found.empty() || !policy.named.empty()))
-        counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
-    if (found.empty()) found = policy.named;
-    if (!policy.is_sampled) result_.processes.emplace(process.id, std::move(found));
-    if (!policy.is_sampled && search.evidence.is_elsewhere) result_.elsewhere.insert(process.id);
+    const bool is_known = !found.empty();
+    if (policy.is_sampled && (is_known || !policy.named.empty())) ++result_.sampled[policy.name][found];
+    if (!is_known) found = policy.named;
+    if (!policy.is_sampled)
+        result_.processes.emplace(process.id,
+                                  ServedProcess{std::move(found), is_known, search.evidence.is_elsewhere,
+                                                !process.takes_none || search.evidence.is_connected});
     search.walk.reset();
     search.evidence = {};
     ++search.next;

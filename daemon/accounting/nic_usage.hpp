@@ -83,8 +83,7 @@ class NicAddresses {
     std::vector<unsigned> reachable_;
 };
 
-/// Policy -> NICs -> number of distribution units (processes, or threads where those are distributed) that
-/// these serve, each of them. No NICs: units of which it is not known which of the policy's NICs serve them.
+/// Policy -> NICs -> number of processes that these serve, each of them.
 using NicCounts = std::map<std::string, std::map<std::vector<std::string>, unsigned>>;
 
 /// A policy whose NICs are asked for.
@@ -102,19 +101,22 @@ struct UsagePolicy {
 struct UsageProcess {
     TaskId id;
     std::size_t policy = 0; ///< index into the policies asked for
-    unsigned units = 1;     ///< distribution units that it counts for
-    /// It takes none of the connections of its listeners: it counts only for those that it has.
+    /// It takes none of the connections of its listeners: it is served only if it has some.
     bool takes_none = false;
+};
+
+/// The findings about one process.
+struct ServedProcess {
+    std::vector<std::string> nics; ///< ascending; those that the policy names where its sockets name none
+    bool is_known = false;         ///< its sockets say so, or the policy names one only
+    bool is_elsewhere = false;     ///< in another network namespace: its sockets and NICs are not ours to see
+    bool is_served = true;         ///< false: it takes none of the connections of its listeners, and has none
 };
 
 /// The result of a search.
 struct NicUsageResult {
-    NicCounts counts;  ///< of policies that are not sampled
-    NicCounts sampled; ///< of those that are; units are processes
-    /// Processes of policies that are not sampled, each with its NICs in ascending order.
-    std::unordered_map<TaskId, std::vector<std::string>> processes;
-    /// Those of them that are in another network namespace: their sockets and NICs are not ours to see.
-    std::unordered_set<TaskId> elsewhere;
+    NicCounts sampled;                                   ///< of policies that are sampled
+    std::unordered_map<TaskId, ServedProcess> processes; ///< of the others
     /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
     /// it.
     std::optional<Error> fault;

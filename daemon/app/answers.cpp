@@ -50,46 +50,16 @@ std::string unit_without_ending(const policy::Selector& selector) {
 std::string queues_note(const World& world, const planner::ResolvedPolicy& resolved) {
     if (resolved.policy->model != policy::Model::full) return {};
     for (const auto& lanes : resolved.nics) {
-        const auto* nic =
-            lanes.is_guess || lanes.nics.empty() ? nullptr : world.machine().nic(lanes.nics.front());
+        const auto* nic = lanes.seats() == 0 ? nullptr : world.machine().nic(lanes.name);
         if (nic == nullptr) continue;
         const auto queues =
             std::ranges::count(nic->queues, machine::Direction::rx, &netdev::Queue::direction);
-        if (queues == 0 || static_cast<std::size_t>(queues) == lanes.lanes.size()) continue;
+        const auto readers = lanes.seats();
+        if (queues == 0 || static_cast<std::size_t>(queues) == readers) continue;
         return fmt::format("{} has {} queue{} for {} worker{} (ethtool -L changes that)", nic->name, queues,
-                           queues == 1 ? "" : "s", lanes.lanes.size(), lanes.lanes.size() == 1 ? "" : "s");
+                           queues == 1 ? "" : "s", readers, readers == 1 ? "" : "s");
     }
     return {};
-}
-
-/// Policies whose processes are in cpusets without the CPUs near the NICs.
-std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
-    struct Cut {
-        std::size_t processes = 0, lanes = 0; ///< lanes that the first of them may use
-        int first = 0;
-    };
-    std::map<std::size_t, Cut> found; // by policy
-    for (const auto& [pid, process] : tasks.processes()) {
-        const auto& resolved = world.placements().policies[process.policy];
-        if (!resolved.active || process.is_elsewhere || !process.cpuset.cpus) continue;
-        const auto usable = static_cast<std::size_t>(
-            std::ranges::count_if(resolved.all_lanes, [&](const planner::Slot& lane) {
-                return lane.cpus.intersects(*process.cpuset.cpus);
-            }));
-        if (usable == resolved.all_lanes.size()) continue;
-        auto& cut = found[process.policy];
-        if (cut.processes++ == 0 || pid < cut.first) cut = {cut.processes, usable, pid};
-    }
-    std::vector<planner::Problem> problems;
-    for (const auto& [policy, cut] : found)
-        problems.push_back(
-            {world.policy(policy).name, "nics",
-             fmt::format("the cpuset of process {}{} has {} of the {} places for workers near the NIC",
-                         cut.first,
-                         cut.processes == 1 ? "" : fmt::format(" (and of {} more)", cut.processes - 1),
-                         cut.lanes, world.placements().policies[policy].all_lanes.size()),
-             "give the policy cpus that the unit's AllowedCPUs= has"});
-    return problems;
 }
 
 /// Says that no process of the policy was ever seen, or that its tasks had CPUs of their own (CPUAffinity= of
@@ -216,8 +186,8 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
         for (const auto& lanes : resolved.nics) {
             value.nics.insert(value.nics.end(), lanes.nics.begin(), lanes.nics.end());
             auto& shown = value.lanes.emplace_back(status::LanesStatus{lanes.nics, lanes.spares, {}});
-            for (const auto& lane : lanes.lanes)
-                shown.cores.push_back(lane.cpus);
+            for (const auto& cpus : lanes.cores())
+                shown.cores.push_back(cpus);
         }
         if (const auto held = holdings.find(policy.name); held != holdings.end()) value.held = held->second;
         for (const auto& slot : policy.allow_join)
@@ -313,7 +283,6 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
     };
     add("file", loading_.problems());
     add("policy", world.placements().problems);
-    add("nic", nic_problems(world, tasks_.table()));
     // Until the first pass is over, not all processes have been seen.
     if (last_pass_ != Time{}) add("claim", idle_claims(world, tasks_.table()));
     for (const auto& fault : shared_.journal().faults())

@@ -39,10 +39,7 @@ void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& ta
     for (const auto& [pid, process] : tasks_.processes()) {
         const auto& asked = request.policies[process.policy];
         if (!asked.is_auto && asked.is_sampled) continue;
-        const auto& placement = world.policy(process.policy).placement;
-        const auto units = planner::distributes_threads(placement) ? process.threads.size() : 1;
-        request.processes.push_back(
-            {process.id, process.policy, static_cast<unsigned>(units), takes_none(process)});
+        request.processes.push_back({process.id, process.policy, takes_none(process)});
     }
     request.now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch());
@@ -61,12 +58,35 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
     }
     for (auto& [pid, process] : tasks_.processes())
         if (const auto found = result.processes.find(process.id); found != result.processes.end()) {
-            process.nics = found->second;
-            process.is_elsewhere = result.elsewhere.contains(process.id);
+            process.nics = found->second.nics;
+            process.are_nics_known = found->second.is_known;
+            process.is_elsewhere = found->second.is_elsewhere;
+            process.reads_nothing = !found->second.is_served;
         }
-    if (result.counts == current_->usage()) return false;
-    current_->update(planner::NicUsage(result.counts));
+    auto readers = count_readers();
+    if (readers == current_->usage()) return false;
+    current_->update(std::move(readers));
     return true;
+}
+
+planner::NicUsage Bookkeeping::count_readers() const {
+    const auto& world = *current_.world;
+    const planner::Interfaces interfaces(world.machine());
+    planner::NicUsage readers;
+    for (const auto& [pid, process] : tasks_.processes()) {
+        const auto& policy = world.policy(process.policy);
+        const bool has_lanes =
+            policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
+        const bool is_served = process.are_nics_known || !policy.nics_auto;
+        if (!has_lanes || process.reads_nothing || process.is_elsewhere || !is_served) continue;
+        planner::ReadingProcess reading{.nics = process.are_nics_known ? &process.nics : nullptr,
+                                        .cpuset = process.cpuset.cpus ? &*process.cpuset.cpus : nullptr,
+                                        .rules = {}};
+        for (unsigned index = 0; const auto& thread : process.threads)
+            reading.rules.push_back(planner::rule_of(policy, thread.comm, index++, thread.joined.get()));
+        planner::count_readers(policy, interfaces, reading, readers);
+    }
+    return readers;
 }
 
 bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
@@ -77,7 +97,10 @@ bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
 
 void Bookkeeping::begin_costs(bool at_end) {
     const auto& world = *current_.world;
-    const auto& sampled = usage_.result().sampled;
+    planner::NicUsage sampled;
+    for (const auto& [policy, counts] : usage_.result().sampled)
+        for (const auto& [nics, processes] : counts)
+            sampled[policy][planner::Readers(nics)] = processes;
     const planner::Interfaces interfaces(world.machine());
     std::vector<accounting::CostSubject> subjects;
     if (!at_end)

@@ -64,6 +64,7 @@ class Bookkeeping {
 
   private:
     [[nodiscard]] bool use(const accounting::NicUsageResult& result);
+    [[nodiscard]] planner::NicUsage count_readers() const;
     const host::Root& root_;
     const Current& current_;
     TaskTable& tasks_;

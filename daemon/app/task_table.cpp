@@ -48,6 +48,7 @@ planner::ProcessView view_of(const TaskId& id, std::optional<std::size_t> policy
     view.is_settling = known->settling.has_value();
     view.parent = known->parent;
     view.is_elsewhere = known->is_elsewhere;
+    view.reads_nothing = known->reads_nothing;
     return view;
 }
 

@@ -90,7 +90,9 @@ struct KnownProcess {
     std::string comm;
     std::size_t policy = 0;        ///< index into the world's set
     TaskId parent;                 ///< its parent when it was found, if under the same policy; else {}
-    std::vector<std::string> nics; ///< interfaces that serve it, as far as known
+    std::vector<std::string> nics; ///< interfaces that serve it, or may do so
+    bool are_nics_known = false;   ///< they do
+    bool reads_nothing = false;    ///< it takes none of the connections of its listeners, and has none
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;
     KnownLook look;

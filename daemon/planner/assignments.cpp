@@ -23,6 +23,7 @@ std::optional<std::size_t> slot_named(std::span<const Slot> slots, unsigned name
 /// How good a slot is for a new task; less is better.
 struct Rank {
     std::pair<unsigned, unsigned> peers; ///< of its family, of its distribution
+    bool is_other_seat = false;          ///< of seats, the one whose mask it has stays
     Weight core = 0, cpu = 0;            ///< of each CPU on average
     bool is_elsewhere = false;
     unsigned distance = 0;
@@ -84,6 +85,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     auto& table = tables_[number];
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
+    const bool is_lane = request.unit == SlotRequest::Unit::lane;
     Seat* parent = nullptr;
     if (request.parent != TaskId{})
         for (auto [at, end] = seats_.equal_range(request.parent); at != end; ++at)
@@ -96,16 +98,23 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         const auto& slot = request.slots[i];
         const unsigned first = slot.cpus.first();
         auto level = load_.place(slot.cpus);
+        if (is_lane && base_) { // a reader belongs where the interrupts are
+            const auto interrupts = base_->place(slot.cpus);
+            level.core -= interrupts.core;
+            level.cpu -= interrupts.cpu;
+        }
         const auto count = static_cast<Weight>(slot.cpus.count());
         Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
         if (!table.is_of_groups) rank.peers = peers(request, number, first);
-        if (least &&
-            std::tie(least->peers, least->core, least->cpu) < std::tie(rank.peers, rank.core, rank.cpu))
+        rank.is_other_seat = is_lane && slot.mask != request.present;
+        if (least && std::tie(least->peers, least->is_other_seat, least->core, least->cpu) <
+                         std::tie(rank.peers, rank.is_other_seat, rank.core, rank.cpu))
             continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
         if (request.is_near_others) rank.distance = load_.in_group(table.own, first) > 0 ? 0 : 1;
-        if (request.unit != SlotRequest::Unit::lane) {
+        if (is_lane) rank.distance = 0; // they are in the order in which they are taken
+        if (!is_lane) {
             load_.add_surroundings(level, first, own);
             rank.group = level.group;
             rank.node = level.node;
@@ -118,14 +127,25 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     return best;
 }
 
-/// The slot that it had has become several, as with a narrower `bind`, or was one of a guess of too few: all
-/// tasks of that slot would crowd the first of them.
+/// The slot that it had has become several, as with a narrower `bind`: all tasks of that slot would crowd the
+/// first of them. Or it is a seat with two readers more than another has: there is one reader a core as long
+/// as there are cores.
 std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::size_t chosen) {
     const CpuSet before = seat.cpus;
     const auto parts = std::ranges::count_if(
         request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
-    const bool was_guess = std::exchange(seat.is_guess, seat.is_guess && request.is_guess);
-    if (parts < 2 && was_guess == seat.is_guess) return chosen;
+    const auto count = [&](const Slot& slot) { return peers(request, seat.table, slot.cpus.first()).second; };
+    // Asked once after each change of the world, so that a second look at the same one moves nothing.
+    const bool is_asked = std::exchange(seat.dealt_in, bases_) != bases_;
+    bool is_stacked =
+        is_asked && request.unit == SlotRequest::Unit::lane && seat.is_counted && !seat.is_moved;
+    if (is_stacked) {
+        const auto readers = count(request.slots[chosen]);
+        is_stacked = readers > 1 && std::ranges::any_of(request.slots, [&](const Slot& slot) {
+                         return count(slot) + 2 <= readers;
+                     });
+    }
+    if (parts < 2 && !is_stacked) return chosen;
     put(seat, nullptr);
     chosen = best(request, seat.table);
     seat.given = request.slots[chosen].cpus.first();
@@ -175,7 +195,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
         weight = other->second.weight;
         is_weighed = other->second.is_weighed;
-        if (!other->second.is_guess) kept = slot_named(slots, other->second.now);
+        kept = slot_named(slots, other->second.now);
         erase(other);
     }
     const auto chosen = kept ? *kept : best(request, number);
@@ -183,21 +203,23 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;
     seat.family = family_of(request);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
-    seat.is_guess = request.is_guess;
+    seat.dealt_in = bases_;
     put(seat, &slots[chosen]);
     return chosen;
 }
 
 /// Where the task was before its process went to another group of the policy, or before other interfaces
-/// served it, or the same ones under other names.
+/// served it, or none, or it was in another cpuset.
 Assignments::Seats::iterator Assignments::under_another_name(const SlotRequest& request, unsigned table) {
     using Kind = DistributionId::Kind;
-    const auto are_lanes = [](Kind kind) { return kind == Kind::lanes || kind == Kind::all_lanes; };
+    const auto are_plain = [](Kind kind) {
+        return kind == Kind::lanes || kind == Kind::all_lanes || kind == Kind::slots;
+    };
     const auto& own = request.distribution;
     for (auto [at, end] = seats_.equal_range(request.task); at != end; ++at) {
         const auto& id = *tables_[at->second.table].id;
         const bool are_alike = (id.kind == Kind::in_group && own.kind == Kind::in_group) ||
-                               (are_lanes(id.kind) && are_lanes(own.kind));
+                               (are_plain(id.kind) && are_plain(own.kind));
         if (at->second.table != table && id.policy == own.policy && id.rule == own.rule && are_alike)
             return at;
     }
@@ -257,6 +279,7 @@ void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tab
 void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
     if (base == base_) return;
     base_ = base;
+    ++bases_;
     load_ = base ? *base : CpuLoad();
     for (auto& table : tables_)
         table.own = {};
@@ -269,6 +292,7 @@ void Assignments::move(const TaskId& task, unsigned table, unsigned from, const 
     if (seat == nullptr || seat->now != from) return;
     put(*seat, &to);
     seat->given = seat->now;
+    seat->is_moved = true;
 }
 
 } // namespace affinityd::planner

@@ -32,8 +32,7 @@ struct SlotRequest {
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
     bool is_near_others = false; ///< it is to be in the group of others of its distribution
     TaskId process = {};         ///< that of the task
-    TaskId parent = {};    ///< the process that made it, if that is under the same policy; {}: it is not
-    bool is_guess = false; ///< nothing is known yet of how many slots are needed
+    TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
@@ -83,7 +82,8 @@ class Assignments {
         Weight weight = one_cpu;
         bool is_weighed = false;
         bool is_counted = false; ///< among the peers of its slot
-        bool is_guess = false;   ///< it was given while slots were a guess
+        bool is_moved = false;   ///< by move(): it stays there, however many others do
+        unsigned dealt_in = 0;   ///< number of the base with which it was looked at last
         TaskId family = {};      ///< the parent, else the process
         CpuSet cpus = {};        ///< those that it has of its slot; empty: it has left it
         CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
@@ -120,6 +120,7 @@ class Assignments {
     Seats::iterator erase(Seats::iterator seat);
 
     std::shared_ptr<const CpuLoad> base_;
+    unsigned bases_ = 0; ///< so many were used
     CpuLoad load_;
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;

@@ -19,9 +19,9 @@ using netdev::Nic;
 using policy::Policy;
 
 /// A port of a guest is a policy's only where it is named in full.
-bool is_named(const Policy& policy, const Nic& nic) {
+bool is_named(const std::vector<policy::Pattern>& names, const Nic& nic) {
     const bool is_foreign = netdev::is_foreign_port(nic);
-    return std::ranges::any_of(policy.nics, [&](const policy::Pattern& pattern) {
+    return std::ranges::any_of(names, [&](const policy::Pattern& pattern) {
         return (pattern.is_literal() || !is_foreign) &&
                nic.is_called([&](std::string_view name) { return pattern.matches(name); });
     });
@@ -46,17 +46,6 @@ unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
     return score;
 }
 
-/// The lanes that the group keeps, of those that no other has taken.
-const NicLanes* take_earlier(const Interfaces::Group& group, std::vector<const NicLanes*>& earlier) {
-    static const NicLanes none;
-    const auto best = std::ranges::max_element(
-        earlier, {}, [&](const NicLanes* lanes) { return common(group, *lanes); }); // of equals the first
-    if (best == earlier.end() || common(group, **best) == 0) return &none;
-    const auto* lanes = *best;
-    earlier.erase(best);
-    return lanes->is_guess && group.tasks > 0 ? &none : lanes;
-}
-
 } // namespace
 
 Interfaces::Interfaces(const machine::Machine& machine)
@@ -70,10 +59,10 @@ NicNames Interfaces::of(const Policy& policy, const NicUsage& usage) const {
     std::set<std::string_view> meant;
     if (!policy.nics_auto) {
         for (const auto& nic : machine_.nics)
-            if (is_named(policy, nic)) meant.insert(nic.name);
+            if (is_named(policy.nics, nic)) meant.insert(nic.name);
     } else if (const auto served = usage.find(policy.name); served != usage.end()) {
-        for (const auto& [names, tasks] : served->second)
-            meant.insert(names.begin(), names.end());
+        for (const auto& [readers, count] : served->second)
+            meant.insert(readers.nics.begin(), readers.nics.end());
     }
     std::set<const Nic*> wanted;
     for (const auto& nic : machine_.nics)
@@ -81,6 +70,13 @@ NicNames Interfaces::of(const Policy& policy, const NicUsage& usage) const {
             for (const auto* physical : stacks_.under(nic))
                 wanted.insert(physical);
     return names_of({wanted.begin(), wanted.end()}); // they are in one array: in its order
+}
+
+NicNames Interfaces::called(const std::vector<policy::Pattern>& names) const {
+    NicNames found;
+    for (const auto& nic : machine_.nics)
+        if (is_named(names, nic)) found.push_back(nic.name);
+    return physical(found);
 }
 
 NicNames Interfaces::hollow(const Policy& policy) const {
@@ -121,51 +117,68 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
     };
     const bool is_shared = policy.model == policy::Model::full;
     if (is_shared) std::ranges::for_each(ports_, join);
-    struct Served {
-        std::optional<std::size_t> by; ///< one of the interfaces; no value: it is not known which
-        unsigned tasks;
-    };
-    std::vector<Served> all;
-    if (const auto served = usage.find(policy.name); is_shared && served != usage.end())
-        for (const auto& [some, tasks] : served->second) {
-            const auto by = join(physical(some));
-            if (by || some.empty()) all.push_back({by, tasks});
+    std::vector<std::pair<Readers, unsigned>> served;
+    if (const auto found = usage.find(policy.name); is_shared && found != usage.end())
+        for (const auto& [readers, count] : found->second) {
+            auto nics = physical(readers.nics);
+            if (join(nics) || readers.nics.empty())
+                served.push_back({{std::move(nics), readers.rule, readers.cpuset}, count});
         }
     std::map<std::size_t, Group> groups;
     for (std::size_t i = 0; i < names.size(); ++i)
         if (const auto* nic = stacks_.find(names[i])) groups[set_of[i]].nics.push_back(nic);
     std::vector<Group> result;
     for (auto& [first, group] : groups) {
-        for (const auto& [by, tasks] : all)
-            if (!by || set_of[*by] == first) group.tasks += tasks;
+        for (const auto& [readers, count] : served) {
+            NicNames nics;
+            for (const auto* nic : group.nics)
+                if (readers.nics.empty() || std::ranges::find(readers.nics, nic->name) != readers.nics.end())
+                    nics.push_back(nic->name);
+            if (!nics.empty()) group.readers[{std::move(nics), readers.rule, readers.cpuset}] += count;
+        }
         result.push_back(std::move(group));
     }
     return result;
 }
 
-std::vector<unsigned> LaneGroup::kept_work() const {
-    std::vector<unsigned> cpus;
-    for (const auto& lane : before->lanes)
-        cpus.push_back(lane.cpus.first());
-    for (std::size_t i = 0; i < std::min(before->lanes.size(), before->interrupts.size()); ++i)
-        if (before->interrupts[i] != cpus[i]) cpus.push_back(before->interrupts[i]);
-    return cpus;
+CpuSet Interfaces::side_of(const Nic& nic) const {
+    const auto ports = std::ranges::find_if(
+        ports_, [&](const NicNames& names) { return std::ranges::find(names, nic.name) != names.end(); });
+    if (ports == ports_.end()) return machine::near_cpus(machine_, nic);
+    std::map<CpuSet, int> votes;
+    for (const bool with_spares : {false, true})
+        for (const auto& name : *ports)
+            if (const auto* port = stacks_.find(name);
+                port != nullptr && (votes.empty() || !with_spares) && is_spare(*port) == with_spares) {
+                const auto near = machine::near_cpus(machine_, *port);
+                votes[near] += near == machine_.topology.online ? 0 : 1; // near all CPUs alike, it has no say
+            }
+    return std::ranges::min_element(
+               votes, {}, [](const auto& vote) { return std::pair(-vote.second, vote.first.first()); })
+        ->first;
 }
 
-std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
-                                   const NicNames& nics, const NicUsage& usage,
-                                   const ResolvedPolicy* before) {
-    if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return {};
-    std::vector<const NicLanes*> earlier;
+void count_readers(const Policy& policy, const Interfaces& interfaces, const ReadingProcess& process,
+                   NicUsage& into) {
+    std::map<std::optional<std::size_t>, unsigned> counts;
+    for (const auto& rule : process.rules)
+        ++counts[rule];
+    for (const auto& [rule, threads] : counts) {
+        const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
+        auto nics = rule ? interfaces.called(policy.threads[*rule].nics) : NicNames{};
+        if (nics.empty() && process.nics != nullptr) nics = *process.nics;
+        const bool is_each = placement.spread != policy::Spread::any;
+        into[policy.name][{std::move(nics), rule ? static_cast<unsigned>(*rule) + 1 : 0,
+                           process.cpuset == nullptr ? CpuSet() : *process.cpuset}] += is_each ? threads : 1;
+    }
+}
+
+const NicLanes* earlier_lanes(const Interfaces::Group& group, const ResolvedPolicy* before) {
+    const NicLanes* best = nullptr;
     if (before != nullptr)
         for (const auto& lanes : before->nics)
-            earlier.push_back(&lanes);
-    std::vector<LaneGroup> groups;
-    for (auto& group : interfaces.together(nics, policy, usage)) {
-        const auto* lanes = take_earlier(group, earlier);
-        groups.push_back({std::move(group), lanes});
-    }
-    return groups;
+            if (common(group, lanes) > (best == nullptr ? 0 : common(group, *best))) best = &lanes;
+    return best;
 }
 
 namespace {
@@ -235,14 +248,6 @@ std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const ma
             "of " +
                 nic.pci,
             "Linux 6.11 and later list them");
-    const auto* lanes = resolved.nic(nic.name);
-    const auto cores = groups_of(machine.topology, policy::Bind::core, resolved.allowed).size();
-    const bool is_by_queues =
-        lanes != nullptr && (resolved.policy->model == policy::Model::irq || lanes->is_guess);
-    if (is_by_queues && resolved.placement.cpus && lanes->lanes.size() < std::min(lanes->wanted, cores))
-        add(fmt::format("its {} queues are on {} cores, though cpus has {}: the others are not near it",
-                        lanes->wanted, lanes->lanes.size(), cores),
-            "affinityctl cpus nic:" + nic.name);
     return problems;
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// The lane rule: readers, seats, queues, and the packets that are handed on.
 #include "planner/lanes.hpp"
 
+#include "planner/slots.hpp"
+
 #include <algorithm>
-#include <bit>
-#include <set>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,488 +17,549 @@ namespace affinityd::planner {
 
 namespace {
 
-using machine::Machine;
-using machine::Vector;
-using netdev::Direction;
-using netdev::Nic;
+using topology::Topology;
 
-bool carries_data(const Vector& vector) { return irq::is_data(vector.kind); }
-
-/// One interface whose queues are given to lanes.
-struct Job {
-    ResolvedPolicy& resolved;
-    const Machine& machine;
-    const Nic& nic;
-    std::string device; ///< as the subjects name it
-    bool is_port;       ///< one of several interfaces of the device
-    Placements& into;
-    std::vector<Vector> vectors;  ///< data vectors only
-    std::vector<unsigned> queues; ///< distinct queue numbers, ascending
-    /// Interrupts of which it is not known whose queues they serve, ascending: each counts as one more queue.
-    std::vector<unsigned> unnumbered;
-    // Once they are chosen, for all interfaces that share them:
-    NicLanes shared;
-
-    [[nodiscard]] const std::vector<Slot>& lanes() const { return shared.lanes; }
-    /// How many lanes its interrupts are dealt to, if there are cores enough.
-    [[nodiscard]] std::size_t places() const { return queues.size() + unnumbered.size(); }
-    [[nodiscard]] std::size_t place_of(unsigned queue) const {
-        const auto own = std::ranges::lower_bound(queues, queue);
-        if (own != queues.end() && *own == queue) return static_cast<std::size_t>(own - queues.begin());
-        // One that has no interrupt of its own is dealt to those that are there.
-        return unnumbered.empty() ? queue % queues.size() : queues.size() + queue % unnumbered.size();
-    }
-    [[nodiscard]] std::size_t place_of(const Vector& vector) const {
-        if (vector.queue) return place_of(*vector.queue);
-        const auto own = std::ranges::lower_bound(unnumbered, vector.irq);
-        return queues.size() + static_cast<std::size_t>(own - unnumbered.begin());
-    }
-    [[nodiscard]] std::size_t lane_of(unsigned queue) const { return place_of(queue) % lanes().size(); }
-    [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{shared.interrupts[lane]}; }
-    [[nodiscard]] std::string near(const Slot& lane) const;
-    [[nodiscard]] Reason why(std::optional<unsigned> queue, std::size_t lane) const;
-    void want(Subject subject, Setting wanted, Reason reason) const {
-        into.queues.push_back(
-            {std::move(subject), std::move(wanted), nic.name, resolved.policy->name, std::move(reason)});
-    }
+/// A core that may become a seat.
+struct Place {
+    Slot slot;
+    unsigned turn = 0; ///< of places on one core: `bind: cpu` makes each CPU one
+    Weight taken = 0;  ///< by readers on its core
+    unsigned distance = 0;
+    std::size_t side = 0;
+    std::size_t before = ~0UL; ///< its number among the seats of before
+    Weight work = 0;
+    std::size_t crowding = 0; ///< with `separate`: interrupts would find no core of their own
+    [[nodiscard]] bool is_new() const { return before == ~0UL; }
 };
 
-/// The interface that a lane is near to: this one, or another that shares it.
-std::string Job::near(const Slot& lane) const {
-    if (machine::near_cpus(machine, nic).intersects(lane.cpus)) return nic.name;
-    for (const auto& name : shared.nics)
-        if (const auto* other = machine.nic(name);
-            other != nullptr && machine::near_cpus(machine, *other).intersects(lane.cpus))
-            return name;
-    return {};
-}
+/// A seat that is dealt, with its queues.
+struct Chair {
+    const Slot* slot = nullptr;
+    CpuSet* arrivals = nullptr;
+    const SeatRow* row = nullptr;
+    unsigned nearest = 0;          ///< distance of the nearest of its interfaces
+    unsigned fed = 0;              ///< queues that bring it packets, of interfaces that carry traffic
+    unsigned of_nic = 0, most = 0; ///< queues of the interface that is dealt out
+    std::vector<unsigned> cpus{};  ///< of its first, second, ... queue of each interface
+};
 
-/// A queue's interrupt, or the kernel thread that does its work, is on the queue's lane.
-Reason Job::why(std::optional<unsigned> queue, std::size_t lane) const {
-    const bool is_full = resolved.policy->model == policy::Model::full;
-    const auto& own = lanes()[lane].cpus;
-    const auto nearest = near(lanes()[lane]);
-    const bool is_near_another = !nearest.empty() && nearest != nic.name;
-    std::string where;
-    if (!nearest.empty()) where = " near " + (is_near_another ? nearest : "it");
-    if (is_full) where += is_near_another ? ", with the tasks that both serve" : ", with the tasks it serves";
-    const bool is_apart = !own.contains(shared.interrupts[lane]);
-    const auto beside =
-        is_apart ? fmt::format("on CPU {}, beside its lane on core", shared.interrupts[lane]) : "on core";
-    return {fmt::format("{}{}: {} of {} {} {}{}", is_full ? "full" : "irq", is_apart ? ", separate" : "",
-                        queue ? fmt::format("queue {}", *queue) : "a queue", nic.name, beside, own.to_list(),
-                        where),
-            queue};
-}
-
-void count_queues(Job& job) {
-    std::set<unsigned> numbers;
-    for (const auto& vector : job.vectors) // ascending
-        if (vector.queue)
-            numbers.insert(*vector.queue);
-        else
-            job.unnumbered.push_back(vector.irq);
-    // Interfaces without interrupts (veth) still have receive queues, and threads that do their work.
-    if (job.vectors.empty())
-        for (const auto& queue : job.nic.queues)
-            if (queue.direction == Direction::rx) numbers.insert(queue.index);
-    job.queues = {numbers.begin(), numbers.end()};
-}
-
-/// In turn.
-CpuSet nth_cpu(const CpuSet& cpus, std::size_t n) {
-    n %= cpus.count();
-    for (const unsigned cpu : cpus)
-        if (n-- == 0) return CpuSet{cpu};
-    return cpus;
-}
-
-void add_interrupts(Job& job) {
-    for (const auto& vector : job.vectors) {
-        const auto* line = job.machine.irqs.find(vector.irq);
-        if (line == nullptr || !line->requested || line->fixed) continue;
-        const std::size_t place = job.place_of(vector);
-        const std::size_t lane = place % job.lanes().size();
-        CpuSet wanted = job.interrupt_mask(lane);
-        // Two of unknown queues are on one CPU only where no sibling of its core is left.
-        if (!vector.queue && job.resolved.policy->model == policy::Model::irq &&
-            !job.resolved.policy->separate)
-            wanted = nth_cpu(job.lanes()[lane].cpus, place / job.lanes().size());
-        job.want(machine::irq_subject(job.nic, vector), wanted, job.why(vector.queue, lane));
-        for (const int thread : line->threads)
-            job.into.threads.insert_or_assign(
-                thread, QueueThread{wanted, job.resolved.policy->name, job.why(vector.queue, lane)});
-    }
-}
-
-void add_napi_threads(Job& job) {
-    for (const auto& queue : job.nic.queues) {
-        if (!queue.napi_thread) continue;
-        const std::size_t lane = job.lane_of(queue.index);
-        job.into.threads.insert_or_assign(
-            *queue.napi_thread,
-            QueueThread{job.interrupt_mask(lane), job.resolved.policy->name, job.why(queue.index, lane)});
-    }
-}
-
-/// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues, or than
-/// queues with interrupts.
-CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count, std::size_t lane_count) {
-    CpuSet cpus;
-    const std::size_t step = std::min(queue_count, job.places());
-    for (std::size_t lane = job.lane_of(queue); lane < lane_count; lane += step)
-        cpus |= job.lanes()[lane].cpus;
-    return cpus;
-}
-
-/// Also where each lane has its queue: packets of which no reader is known stay where they arrive, as there
-/// is no map of RPS (get_rps_cpu() in net/core/dev.c).
-bool brings_flows(const Job& job) { return job.resolved.policy->steer == policy::Steer::flows; }
-
-/// RFS brings a packet not only to one of the lanes but to that of the task that reads it.
-void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
-    constexpr std::uint32_t usual_entries = 32768; // scaling.rst, suggested configuration
-    constexpr const char* by_flows = "steer: flows: packets go on to the CPU of the thread that reads them, "
-                                     "which costs an interrupt between CPUs where "
-                                     "they arrive elsewhere";
-    if (job.resolved.policy->model != policy::Model::full || !job.machine.flow_entries || !queue.flow_count)
-        return;
-    const std::uint32_t entries = std::max(*job.machine.flow_entries, usual_entries);
-    const auto share = std::bit_floor(static_cast<std::uint32_t>(std::max<std::size_t>(1, entries / queues)));
-    const Subject machine_table = FlowTable{};
-    if (std::ranges::find(job.into.queues, machine_table, &QueueTarget::subject) == job.into.queues.end())
-        job.into.queues.push_back({machine_table, FlowCount{entries}, "", job.resolved.policy->name,
-                                   brings_flows(job) ? by_flows : "RFS: where RPS is used"});
-    job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder},
-             FlowCount{share}, brings_flows(job) ? by_flows : "RFS: to the lane of the task that reads");
-}
-
-void add_steering(Job& job) {
-    if (!job.resolved.policy->steering) return;
-    const auto count = [&](Direction direction) {
-        return static_cast<std::size_t>(
-            std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
-    };
-    // More interrupts than queues are no reason for RPS; more tasks are, and a single receive queue is.
-    auto lanes = job.lanes().size();
-    if (job.resolved.policy->model == policy::Model::irq && count(Direction::rx) > 1)
-        lanes = std::min(lanes, std::max(count(Direction::rx), count(Direction::tx)));
-    for (const auto& queue : job.nic.queues) {
-        if (!queue.steering) continue;
-        const bool is_tx = queue.direction == Direction::tx;
-        const std::size_t queues = count(queue.direction);
-        CpuSet wanted;
-        if (is_tx || lanes > queues) wanted = lane_cpus(job, queue.index, queues, lanes);
-        const bool is_spread = !is_tx && !wanted.empty();
-        Reason reason = is_tx ? "XPS: sent from the CPUs of its lane"
-                              : "RPS off: it would carry packets away from the lane";
-        if (is_spread)
-            reason = fmt::format("RPS spreads its {} {} over {} cores", queues,
-                                 queues == 1 ? "queue" : "queues", lanes);
-        job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
-                              job.is_port, job.nic.folder},
-                 std::move(wanted), std::move(reason));
-        if (is_spread || (!is_tx && brings_flows(job))) add_flow_tables(job, queue, queues);
-    }
-}
-
-/// Lanes of all interfaces in turn: eth0's first, eth1's first, eth0's second, ... Those of interfaces that
-/// share theirs come once.
-std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
-    std::vector<Slot> all;
-    for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
-        added = 0;
-        for (const auto& nic : nics)
-            if (turn < nic.lanes.size()) {
-                all.push_back(nic.lanes[turn]);
-                ++added;
+class Dealer {
+  public:
+    Dealer(const LaneQuestion& question, LaneLoad& load) : q_(question), load_(load), topology_(q_.topology) {
+        for (const auto& nic : q_.nics) {
+            lanes_.nics.push_back(nic.name);
+            lanes_.ids.push_back(nic.id);
+            if (nic.is_spare) lanes_.spares.push_back(nic.name);
+            const auto side = std::ranges::find(sides_, nic.near);
+            side_of_.push_back(static_cast<std::size_t>(side - sides_.begin()));
+            if (side == sides_.end()) {
+                sides_.push_back(nic.near);
+                distances_.push_back(distances_to(topology_, nic.near));
             }
+        }
+        lanes_.name = lanes_.nics.front();
     }
+
+    NicLanes deal() {
+        if (q_.serves_tasks) {
+            seat_readers();
+            add_open_rows();
+        }
+        if (q_.before != nullptr) load_.add_queues(*q_.before, -one_cpu);
+        if (q_.has_queues) {
+            lanes_.queues.resize(q_.nics.size());
+            owners_.resize(q_.nics.size());
+            gather_chairs();
+            for (const bool spares : {false, true}) {
+                for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
+                    if (q_.nics[nic].is_spare == spares) deal_queues(nic);
+                if (!spares) hand_on();
+            }
+            for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
+                share_transmit_queues(nic);
+            note_arrivals();
+        }
+        return std::move(lanes_);
+    }
+
+  private:
+    [[nodiscard]] bool has_readers() const { return lanes_.seats() > 0; }
+    [[nodiscard]] bool is_separate() const { return q_.resolved.policy->separate; }
+    [[nodiscard]] std::vector<Place> places(unsigned rule, const CpuSet& may, const std::string& row,
+                                            const std::vector<std::size_t>& sides, bool is_counted) const;
+    void add_row(unsigned rule, NicNames nics, CpuSet may, std::optional<std::size_t> count);
+    void seat_readers();
+    void add_open_rows();
+    void gather_chairs();
+    [[nodiscard]] std::vector<Chair*> chairs_of(std::size_t nic);
+    void deal_queues(std::size_t nic);
+    [[nodiscard]] CpuSet choice_of(const Chair& chair) const;
+    [[nodiscard]] unsigned cpu_for(const Chair& chair, std::optional<unsigned> before, std::size_t queues,
+                                   const std::map<unsigned, unsigned>& on_core) const;
+    [[nodiscard]] bool is_fed(const Chair& chair) const;
+    void hand_on();
+    void share_transmit_queues(std::size_t nic);
+    void note_arrivals();
+    [[nodiscard]] std::vector<QueuePlace> before_of(std::size_t nic) const;
+    [[nodiscard]] const SeatRow* before_of(const std::string& row) const;
+    [[nodiscard]] std::string name_of(unsigned rule, const NicNames& nics, const CpuSet& may) const;
+    [[nodiscard]] QueuePlace* partner(const Chair& chair, std::size_t first_nic, std::size_t last_nic,
+                                      bool takes, const std::map<const QueuePlace*, unsigned>& others);
+
+    const LaneQuestion& q_;
+    LaneLoad& load_;
+    const Topology& topology_;
+    NicLanes lanes_;
+    std::vector<CpuSet> sides_;                    ///< each once
+    std::vector<std::size_t> side_of_;             ///< by interface
+    std::vector<std::vector<unsigned>> distances_; ///< by side
+    SeatRow bare_;                                 ///< cores for queues where nobody reads
+    std::vector<Chair> chairs_;
+    std::vector<std::vector<Chair*>> owners_; ///< by interface and place of queue
+    CpuSet seat_cores_;
+    bool is_router_ = false; ///< one receive queue, whose readers are not ours
+};
+
+/// All that may be seats, the best first.
+std::vector<Place> Dealer::places(unsigned rule, const CpuSet& may, const std::string& row,
+                                  const std::vector<std::size_t>& sides, bool is_counted) const {
+    auto asked = q_.resolved.placements[rule];
+    asked.spread = policy::Spread::core;
+    std::map<unsigned, std::size_t> kept; // CPU -> place in the order of before; of this row, else of all
+    const auto keep = [&](const CpuSet& cpus) {
+        for (const std::size_t number = kept.size(); const unsigned cpu : cpus)
+            kept.try_emplace(cpu, number);
+    };
+    if (q_.before != nullptr) {
+        const bool is_known = before_of(row) != nullptr;
+        for (const auto& before : q_.before->rows)
+            for (const auto& slot : before.slots)
+                if (!before.is_open && (before.name == row || !is_known)) keep(slot.cpus);
+        const bool had_readers = !kept.empty();
+        for (const auto& nic : q_.before->queues)
+            for (const auto& queue : nic)
+                if (!had_readers) keep(queue.seat);
+    }
+    std::vector<Place> found;
+    std::map<unsigned, unsigned> turns;
+    for (auto& slot : make_slots(topology_, asked, may, {})) {
+        const unsigned cpu = slot.cpus.first();
+        Place place{.turn = turns[load_.expected.core_of(cpu)]++};
+        place.distance = ~0U;
+        for (const auto side : sides)
+            if (const auto distance = distances_[side][cpu]; distance < place.distance)
+                place.distance = distance, place.side = side;
+        for (const unsigned one : slot.cpus)
+            if (const auto before = kept.find(one); before != kept.end())
+                place.before = std::min(place.before, before->second);
+        // A seat stays though others that keep theirs are there: of two, the one that is dealt later goes.
+        const auto& readers = place.is_new() ? load_.readers : load_.dealt;
+        place.taken = readers.on_core(cpu) / one_cpu + place.turn;
+        place.work = load_.expected.on_core(cpu) * 4 / one_cpu; // a quarter of a CPU is no difference
+        slot.distance = place.distance;
+        place.slot = std::move(slot);
+        found.push_back(std::move(place));
+    }
+    // In the same CPUs as before, no seat moves because a nearer one has become free.
+    const auto* same = before_of(row);
+    const bool stays = same != nullptr && same->may == may;
+    // Readers move away from others, queues alone do not.
+    const bool is_of_readers = has_readers() || is_counted;
+    const auto key = [&](const Place& place) {
+        return std::tuple(place.crowding, is_of_readers ? place.taken : place.turn, stays && place.is_new(),
+                          place.distance);
+    };
+    const auto by = [&](const auto& least) {
+        std::ranges::stable_sort(found, [&](const Place& one, const Place& other) {
+            return std::pair(key(one), least(one)) < std::pair(key(other), least(other));
+        });
+    };
+    by([](const Place& place) { return std::pair(place.before, place.work); });
+    if (is_separate()) { // half of each cache group is for interrupts, or one core of it
+        std::map<unsigned, std::pair<std::size_t, std::size_t>> groups; // by first CPU: quiet cores, seats
+        for (const auto& place : found)
+            groups[topology_.llc_of(place.slot.cpus.first()).first()].first += place.taken == 0 ? 1 : 0;
+        for (auto& place : found) {
+            auto& [quiet, seats] = groups[topology_.llc_of(place.slot.cpus.first()).first()];
+            ++seats;
+            place.crowding = 2 * seats <= quiet ? 0 : seats + 1 <= quiet ? 1 : 2;
+        }
+        by([](const Place& place) { return std::pair(place.before, place.work); });
+    }
+    if (sides.size() > 1) { // in turn
+        std::map<std::tuple<decltype(key(found[0])), std::size_t>, std::size_t> seats;
+        std::vector<std::pair<std::size_t, Place>> turns_of_sides;
+        for (auto& place : found)
+            turns_of_sides.emplace_back(seats[{key(place), place.side}]++, std::move(place));
+        std::ranges::stable_sort(turns_of_sides, [&](const auto& one, const auto& other) {
+            return std::pair(key(one.second), one.first) < std::pair(key(other.second), other.first);
+        });
+        found.clear();
+        for (auto& [turn, place] : turns_of_sides)
+            found.push_back(std::move(place));
+    }
+    return found;
+}
+
+std::string Dealer::name_of(unsigned rule, const NicNames& nics, const CpuSet& may) const {
+    auto name = lanes_.name;
+    if (nics != lanes_.nics) name += fmt::format("/{}", fmt::join(nics, ","));
+    if (may != q_.resolved.allowed) name += " " + may.to_list();
+    return rule == 0 ? name : fmt::format("{} by rule {}", name, rule);
+}
+
+/// The readers' seats until now; null: none.
+const SeatRow* Dealer::before_of(const std::string& row) const {
+    for (std::size_t i = 0; q_.before != nullptr && i < q_.before->rows.size(); ++i)
+        if (q_.before->rows[i].name == row && !q_.before->rows[i].is_open) return &q_.before->rows[i];
+    return nullptr;
+}
+
+/// `count`: of readers; no value: it is not known.
+void Dealer::add_row(unsigned rule, NicNames nics, CpuSet may, std::optional<std::size_t> count) {
+    std::vector<std::size_t> sides;
+    for (std::size_t i = 0; i < q_.nics.size(); ++i)
+        if (std::ranges::find(nics, q_.nics[i].name) != nics.end() &&
+            std::ranges::find(sides, side_of_[i]) == sides.end())
+            sides.push_back(side_of_[i]);
+    SeatRow row{.name = name_of(rule, nics, may), .rule = rule};
+    if (!count) row.name += " any";
+    if (const auto* before = before_of(row.name)) load_.add_seats(*before, -one_cpu);
+    auto found = places(rule, may, row.name, sides, count.has_value());
+    if (count) {
+        found.resize(std::min(found.size(), *count));
+        std::ranges::stable_sort(found, {}, &Place::before);
+    }
+    for (auto& place : found) {
+        if (count) {
+            load_.readers.add({place.slot.cpus.first()}, one_cpu);
+            load_.dealt.add({place.slot.cpus.first()}, one_cpu);
+            load_.expected.add({place.slot.cpus.first()}, one_cpu);
+        }
+        row.slots.push_back(std::move(place.slot));
+    }
+    row.nics = std::move(nics);
+    row.may = std::move(may);
+    row.is_open = !count;
+    row.arrivals.resize(row.slots.size());
+    lanes_.rows.push_back(std::move(row));
+}
+
+/// Those who may use fewer CPUs come first.
+void Dealer::seat_readers() {
+    std::map<std::tuple<std::size_t, CpuSet, NicNames, unsigned>, std::size_t> rows;
+    const auto& allowed = q_.resolved.allowed;
+    for (const auto& [readers, count] : q_.readers) {
+        if (count == 0 || !q_.resolved.reads(readers.rule)) continue;
+        CpuSet may = readers.cpuset.empty() ? allowed : allowed & readers.cpuset;
+        if (may.empty()) continue;
+        const auto room = may.count();
+        rows[{room, std::move(may), readers.nics, readers.rule}] += count;
+    }
+    std::set<std::string> names;
+    for (const auto& [key, count] : rows)
+        names.insert(name_of(std::get<3>(key), std::get<2>(key), std::get<1>(key)));
+    for (std::size_t i = 0; q_.before != nullptr && i < q_.before->rows.size(); ++i)
+        if (const auto& row = q_.before->rows[i]; !row.is_open && !names.contains(row.name))
+            load_.add_seats(row, -one_cpu); // these leave
+    for (auto& [key, count] : rows) {
+        const auto& [room, may, nics, rule] = key;
+        add_row(rule, nics, may, count);
+    }
+}
+
+void Dealer::add_open_rows() {
+    for (unsigned rule = 0; rule <= q_.resolved.policy->threads.size(); ++rule)
+        if (q_.resolved.reads(rule)) add_row(rule, lanes_.nics, q_.resolved.allowed, std::nullopt);
+}
+
+/// Seats of readers; without any, the cores that queues go to.
+void Dealer::gather_chairs() {
+    const auto add = [&](SeatRow& row, std::size_t most) {
+        for (std::size_t i = 0; i < std::min(most, row.slots.size()); ++i) {
+            const unsigned cpu = row.slots[i].cpus.first();
+            if (!has_readers() && seat_cores_.contains(cpu)) continue; // one a core
+            unsigned nearest = ~0U; // of the interfaces that are read from there
+            for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
+                if (std::ranges::find(row.nics, q_.nics[nic].name) != row.nics.end())
+                    nearest = std::min(nearest, distances_[side_of_[nic]][cpu]);
+            chairs_.push_back({&row.slots[i], &row.arrivals[i], &row, nearest});
+            seat_cores_ |= topology_.core_of(cpu);
+        }
+    };
+    for (auto& row : lanes_.rows)
+        if (!row.is_open) add(row, row.slots.size());
+    if (!chairs_.empty()) return;
+    auto* row = lanes_.rows.empty() ? &bare_ : &lanes_.rows.front();
+    std::size_t most = ~0UL;
+    if (row == &bare_) {
+        std::vector<std::size_t> sides(sides_.size());
+        std::iota(sides.begin(), sides.end(), 0U);
+        const auto found = places(0, q_.resolved.allowed, "", sides, false);
+        for (const auto& place : found)
+            if (place.turn == 0) bare_.slots.push_back({place.slot.cpus, place.slot.cpus, place.distance});
+        bare_.arrivals.resize(bare_.slots.size());
+        bare_.nics = lanes_.nics;
+        is_router_ = q_.nics.size() == 1 && std::ranges::count(q_.nics[0].takes, true) == 1;
+        if (is_router_) // the cores that are as near as the nearest
+            most = std::max(q_.nics[0].takes.size(),
+                            static_cast<std::size_t>(std::ranges::count(
+                                bare_.slots, bare_.slots.front().distance, &Slot::distance)));
+    }
+    add(*row, most);
+}
+
+/// Seats on the interface's side, if its part of the readers sits there; else all that read from it; all
+/// where none reads from it. Without readers the nearest cores, one for each queue.
+std::vector<Chair*> Dealer::chairs_of(std::size_t nic) {
+    std::vector<Chair*> on_side, reading, all;
+    const auto distance = [&](const Chair* chair) {
+        return distances_[side_of_[nic]][chair->slot->cpus.first()];
+    };
+    for (auto& chair : chairs_) {
+        const bool reads = std::ranges::find(chair.row->nics, q_.nics[nic].name) != chair.row->nics.end();
+        all.push_back(&chair);
+        if (reads) reading.push_back(&chair);
+        if (reads && distance(&chair) == chair.nearest) on_side.push_back(&chair);
+    }
+    const auto fair = std::min(q_.nics[nic].takes.size(), reading.size() / sides_.size());
+    if (has_readers())
+        return reading.empty() ? all : on_side.size() >= std::max<std::size_t>(1, fair) ? on_side : reading;
+    std::ranges::stable_sort(all, {}, distance);
+    all.resize(std::min(all.size(), q_.nics[nic].takes.size()));
     return all;
 }
 
-bool shares_device(const Machine& machine, const Nic& nic) {
-    return !nic.device.empty() && std::ranges::count(machine.nics, nic.device, &Nic::device) > 1;
-}
-
-/// The interfaces of a group that have queues now.
-struct Members {
-    std::vector<Job> jobs;   ///< whose queues can be placed
-    std::vector<Job> others; ///< whose queues are placed by another policy already
-};
-
-Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
-                   const LaneLoad& load, Placements& into) {
-    Members members;
-    const auto& policy = resolved.policy->name;
-    for (const auto* nic : group.nics) {
-        Job job{resolved,
-                machine,
-                *nic,
-                nic->device.empty() ? nic->name : nic->device,
-                shares_device(machine, *nic),
-                into};
-        std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
-        count_queues(job);
-        if (load.placed.contains(nic->name))
-            members.others.push_back(std::move(job));
-        else if (job.places() == 0)
-            into.problems.push_back({policy, nic->name,
-                                     "it has no queue that could be placed now (is the link down?)",
-                                     fmt::format("ip link set {} up", nic->name)});
-        else
-            members.jobs.push_back(std::move(job));
-    }
-    const bool is_full = resolved.policy->model == policy::Model::full;
-    for (const auto& other : members.others)
-        into.problems.push_back(
-            {policy, other.nic.name,
-             "its queues are already placed by policy " + load.placed.at(other.nic.name) +
-                 (is_full && members.jobs.empty() ? ": affinity: full acts as process near it" : ""),
-             "leave it out of nics in one of the two policies"});
-    return members;
-}
-
-/// Reports interfaces that carry traffic far from the lanes they share.
-void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Placements& into) {
-    for (const auto& name : lanes.nics)
-        if (std::ranges::find(lanes.spares, name) == lanes.spares.end())
-            into.problems.push_back({resolved.policy->name, name,
-                                     "it carries the traffic now, but the policy may use no CPU near it: its "
-                                     "tasks stay near an interface that is a spare",
-                                     "add CPUs near it to cpus: affinityctl cpus nic:" + name});
-}
-
-/// More lanes than before, or fewer, or elsewhere. Where there are fewer than wanted, for want of cores, it
-/// changes nothing how many are wanted beyond them.
-bool has_changed(const NicLanes& before, const NicLanes& now) {
-    const auto had = before.lanes.size();
-    const bool is_number = before.wanted > had ? now.wanted < had : now.wanted != before.wanted;
-    return is_number || before.candidates != now.candidates;
-}
-
-/// Receive queues that RPS can spread.
-std::size_t rps_queues(const Nic& nic) {
-    return static_cast<std::size_t>(std::ranges::count_if(nic.queues, [](const netdev::Queue& queue) {
-        return queue.direction == Direction::rx && queue.steering;
-    }));
-}
-
-/// As add_steering() has it: a worker whose lane no queue interrupts is served by RPS, or else it shares the
-/// packets of another lane's queue.
-std::vector<unsigned> arrival_cpus(const ResolvedPolicy& resolved, const NicLanes& lanes,
-                                   const std::vector<Job>& jobs, std::size_t queues) {
-    std::size_t spread = 0;
-    for (const auto& job : jobs)
-        spread = std::max(spread, rps_queues(job.nic));
-    const bool is_spread = resolved.policy->steering && spread > 0 && lanes.lanes.size() > spread;
-    std::vector<unsigned> cpus;
-    for (std::size_t i = 0; i < lanes.lanes.size(); ++i)
-        cpus.push_back(is_spread ? lanes.lanes[i].cpus.first() : lanes.interrupts[i % queues]);
-    return cpus;
-}
-
-/// Lanes for these, as many as they serve tasks, else as many as they have queues.
-/// `have_interrupts`: these queues are to interrupt them.
-NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group,
-                   const std::vector<Job>& jobs, bool have_interrupts, LaneLoad& load) {
-    const auto& machine = interfaces.machine();
-    const unsigned tasks = group.interfaces.tasks;
-    NicLanes lanes{.name = group.interfaces.nics.front()->name};
-    lanes.is_guess = tasks == 0 && resolved.policy->model == policy::Model::full;
-    std::vector<const Nic*> nics;
-    std::size_t queues = 0;
-    for (const auto& job : jobs) {
-        nics.push_back(&job.nic);
-        lanes.nics.push_back(job.nic.name);
-        lanes.ids.push_back({job.nic.ifindex, job.nic.device});
-        if (interfaces.is_spare(job.nic)) lanes.spares.push_back(job.nic.name);
-        queues = std::max(queues, job.places());
-    }
-    const auto home = lane_home(resolved, interfaces, nics);
-    lanes.candidates = home.first | home.then;
-    lanes.wanted = tasks == 0 ? std::max<std::size_t>(1, queues) : tasks;
-    // One receive queue whose interrupts alone are placed is spread over the cores near it (RPS).
-    if (resolved.policy->model == policy::Model::irq && resolved.policy->steering && nics.size() == 1 &&
-        rps_queues(*nics.front()) == 1)
-        lanes.wanted =
-            std::max(lanes.wanted, groups_of(machine.topology, policy::Bind::core, home.first).size());
-    // More workers than there are cores near have work for others, too; interrupts alone have not.
-    const bool may_be_far =
-        tasks > groups_of(machine.topology, policy::Bind::core, lanes.candidates).size() &&
-        resolved.policy->model == policy::Model::full;
-    if (may_be_far) lanes.candidates |= home.rest;
-    const LaneDemand demand{lanes.wanted,
-                            have_interrupts ? queues : 0,
-                            group.before->lanes,
-                            has_changed(*group.before, lanes),
-                            group.before->interrupts,
-                            may_be_far};
-    lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
-    lanes.near = home.near;
-    if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
-        lanes.near |= home.others;
-    if (home.is_of_spares) tell_of_spares(resolved, lanes, jobs.front().into);
-    if (have_interrupts) {
-        lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
-        lanes.arrivals = arrival_cpus(resolved, lanes, jobs, queues);
-        lanes.queues = queues;
-    } else {
-        for (const auto& lane : lanes.lanes)
-            load.add_tasks(lane.cpus.first());
-    }
-    return lanes;
-}
-
-void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
-               Placements& into) {
-    load.add_kept(group, -one_cpu); // it counts once: where it goes now
-    auto [jobs, others] = members_of(resolved, interfaces.machine(), group.interfaces, load, into);
-    if (!jobs.empty()) {
-        const auto lanes = lanes_for(resolved, interfaces, group, jobs, true, load);
-        for (auto& job : jobs) {
-            job.shared = lanes;
-            const auto before = into.queues.size();
-            add_interrupts(job);
-            add_napi_threads(job);
-            add_steering(job);
-            if (into.queues.size() > before) load.placed.emplace(job.nic.name, resolved.policy->name);
+/// What the interface's queues had before; empty: nothing.
+std::vector<QueuePlace> Dealer::before_of(std::size_t nic) const {
+    const auto& id = q_.nics[nic].id;
+    for (const bool by_number : {true, false}) // an interface that was away has another number
+        for (std::size_t i = 0; q_.before != nullptr && i < q_.before->queues.size(); ++i) {
+            const auto& other = q_.before->ids[i];
+            if (by_number ? other.ifindex == id.ifindex : !id.device.empty() && other.device == id.device)
+                return q_.before->queues[i];
         }
-        resolved.nics.push_back(lanes);
-        for (const auto& job : jobs)
-            std::ranges::move(interrupt_problems(resolved, interfaces.machine(), job.nic),
-                              std::back_inserter(into.problems));
-    } else if (!others.empty() && resolved.policy->model == policy::Model::full) {
-        // Its tasks are near the interface all the same, each on a core of its own.
-        resolved.nics.push_back(lanes_for(resolved, interfaces, group, others, false, load));
+    return {};
+}
+
+void Dealer::deal_queues(std::size_t nic) {
+    const auto& its = q_.nics[nic];
+    const auto chairs = chairs_of(nic);
+    if (chairs.empty()) return;
+    const auto before = before_of(nic);
+    const auto is_here = [&](const std::string& row) {
+        return std::ranges::any_of(chairs, [&](const Chair* chair) { return chair->row->name == row; });
+    };
+    const auto had = [&](std::size_t place, const Chair& chair) {
+        return place < before.size() && chair.slot->cpus.intersects(before[place].seat) &&
+               (chair.row->name == before[place].row || !is_here(before[place].row));
+    };
+    // So many have one queue more than the others: those that had, else those with the fewest.
+    const auto queues = its.takes.size();
+    const auto least = static_cast<unsigned>(queues / chairs.size());
+    std::vector<std::pair<std::tuple<bool, unsigned, unsigned, unsigned, Weight>, Chair*>> more;
+    std::map<unsigned, unsigned> on_same; // readers of several rows may share a core
+    for (auto* chair : chairs) {
+        chair->of_nic = 0;
+        unsigned had_before = 0;
+        for (std::size_t place = 0; place < queues; ++place)
+            had_before += had(place, *chair) ? 1U : 0U;
+        const unsigned cpu = chair->slot->cpus.first();
+        more.push_back(
+            {{had_before <= least, on_same[load_.expected.core_of(cpu)]++, its.is_spare ? 0 : chair->fed,
+              distances_[side_of_[nic]][cpu], load_.interrupts.on_core(cpu)},
+             chair});
+        chair->most = least;
+    }
+    std::ranges::stable_sort(more, {}, [](const auto& one) { return one.first; });
+    for (std::size_t i = 0; i < queues % chairs.size(); ++i)
+        ++more[i].second->most;
+    auto& owners = owners_[nic] = std::vector<Chair*>(queues);
+    for (std::size_t place = 0; place < queues; ++place)
+        for (auto* chair : chairs)
+            if (owners[place] == nullptr && had(place, *chair) && chair->of_nic < chair->most)
+                ++chair->of_nic, owners[place] = chair;
+    for (auto& owner : owners)
+        if (owner == nullptr) {
+            owner = *std::ranges::min_element(chairs, {}, [](const Chair* chair) {
+                return std::pair(chair->of_nic >= chair->most, chair->of_nic);
+            });
+            ++owner->of_nic;
+        }
+    for (auto* chair : chairs)
+        chair->of_nic = 0;
+    std::map<unsigned, unsigned> on_core;
+    std::vector<QueuePlace> dealt(queues);
+    for (const bool is_kept : {true, false})
+        for (std::size_t place = 0; place < queues; ++place) {
+            auto& chair = *owners[place];
+            if ((had(place, chair) && choice_of(chair).contains(before[place].cpu)) != is_kept) continue;
+            if (is_separate() && q_.serves_tasks) chair.of_nic = 0; // one CPU for all of a reader's queues
+            if (chair.of_nic == chair.cpus.size()) {
+                const auto cpu = cpu_for(chair, is_kept ? std::optional(before[place].cpu) : std::nullopt,
+                                         queues, on_core);
+                chair.cpus.push_back(cpu);
+                load_.interrupts.add({cpu}, one_cpu);
+                if (!seat_cores_.contains(cpu) || !q_.serves_tasks) load_.expected.add({cpu}, one_cpu);
+            }
+            const unsigned cpu = chair.cpus[chair.of_nic++];
+            ++on_core[load_.expected.core_of(cpu)];
+            const bool is_wide = !is_separate() && q_.serves_tasks && !chair.slot->cpus.contains(cpu);
+            dealt[place] = {.cpu = cpu,
+                            .seat = chair.slot->cpus,
+                            .row = chair.row->name,
+                            .handed_to = {},
+                            .sent_from =
+                                is_wide ? topology_.core_of(cpu) & chair.slot->mask : chair.slot->cpus};
+            if (its.takes[place] && !its.is_spare) ++chair.fed;
+        }
+    lanes_.queues[nic] = std::move(dealt);
+}
+
+/// The CPUs that may take the interrupts of a seat's queues.
+CpuSet Dealer::choice_of(const Chair& chair) const {
+    const unsigned own = chair.slot->cpus.first();
+    CpuSet choice;
+    if (is_separate() && q_.serves_tasks) {
+        const CpuSet group = topology_.llc_of(own) & q_.resolved.allowed;
+        choice = group - seat_cores_;
+        if (choice.empty()) choice = group - topology_.core_of(own);
+    } else if (!topology_.core_of(own).contains(chair.slot->mask)) {
+        choice = chair.slot->mask;
+    }
+    return choice.empty() ? CpuSet{own} : choice;
+}
+
+/// The CPU for the next queue of a seat.
+unsigned Dealer::cpu_for(const Chair& chair, std::optional<unsigned> before, std::size_t queues,
+                         const std::map<unsigned, unsigned>& on_core) const {
+    const auto& own = chair.slot->cpus;
+    const CpuSet choice = choice_of(chair);
+    if (before && choice.contains(*before)) { // unless queues would use fewer cores than they may
+        std::set<unsigned> cores;
+        for (const unsigned cpu : choice)
+            cores.insert(load_.expected.core_of(cpu));
+        const auto here = on_core.find(load_.expected.core_of(*before));
+        if (here == on_core.end() || here->second * cores.size() < queues) return *before;
+    }
+    std::optional<unsigned> best;
+    std::tuple<unsigned, bool, Weight> least;
+    for (const unsigned cpu : choice) {
+        if ((topology_.core_of(cpu) & choice).first() != cpu) continue;
+        const auto here = on_core.find(load_.expected.core_of(cpu));
+        const std::tuple rank{here == on_core.end() ? 0 : here->second, !own.contains(cpu),
+                              load_.expected.on_core(cpu) + load_.interrupts.on_core(cpu)};
+        if (!best || rank < least) best = cpu, least = rank;
+    }
+    return *best;
+}
+
+/// The queue that a seat without one shares: near it first, with the fewest others. Null: none.
+QueuePlace* Dealer::partner(const Chair& chair, std::size_t first_nic, std::size_t last_nic, bool takes,
+                            const std::map<const QueuePlace*, unsigned>& others) {
+    QueuePlace* best = nullptr;
+    std::pair<bool, unsigned> least;
+    for (std::size_t nic = first_nic; nic < last_nic; ++nic) {
+        const auto& its = q_.nics[nic];
+        if (std::ranges::find(chair.row->nics, its.name) == chair.row->nics.end()) continue;
+        if (takes && (its.is_spare || !its.hands_on)) continue;
+        for (std::size_t place = 0; place < lanes_.queues[nic].size(); ++place) {
+            if (takes && !its.takes[place]) continue;
+            auto& queue = lanes_.queues[nic][place];
+            const auto count = others.find(&queue);
+            const std::pair rank{!topology_.node_cpus_of(queue.cpu).contains(chair.slot->cpus.first()),
+                                 count == others.end() ? 0 : count->second};
+            if (best == nullptr || rank < least) best = &queue, least = rank;
+        }
+    }
+    return best;
+}
+
+/// A queue of an interface that it reads from belongs to its core, be it as another reader's.
+bool Dealer::is_fed(const Chair& chair) const {
+    for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
+        for (std::size_t place = 0; place < lanes_.queues[nic].size(); ++place)
+            if (!q_.nics[nic].is_spare && q_.nics[nic].takes[place] &&
+                lanes_.queues[nic][place].seat.intersects(chair.slot->cpus) &&
+                std::ranges::find(chair.row->nics, q_.nics[nic].name) != chair.row->nics.end())
+                return true;
+    return false;
+}
+
+void Dealer::hand_on() {
+    if (!q_.resolved.policy->steering || (!has_readers() && !is_router_)) return;
+    std::map<const QueuePlace*, unsigned> others;
+    for (auto& chair : chairs_) {
+        if (is_fed(chair)) continue;
+        auto* queue = partner(chair, 0, q_.nics.size(), true, others);
+        if (queue == nullptr) continue;
+        ++others[queue];
+        queue->handed_to |= queue->seat | chair.slot->cpus;
+        *chair.arrivals |= CpuSet{chair.slot->cpus.first()};
     }
 }
 
-/// The targets of one line, the one that decides first.
-using Sharers = std::vector<QueueTarget*>;
-
-const IrqMask* line_of(const QueueTarget& target) {
-    const auto* irq = std::get_if<IrqMask>(&target.subject);
-    return irq != nullptr && irq->is_line ? irq : nullptr;
-}
-
-/// False while its link is down and its handler is freed: the line's other handlers stand for it then.
-bool has_handler(const Machine& machine, const QueueTarget& target) {
-    const auto& label = line_of(target)->label;
-    if (label == target.nic) return true;
-    if (machine.nic(label) != nullptr) return false;
-    // Named after the driver, or a handler of another device altogether.
-    const auto* nic = machine.nic(target.nic);
-    return nic == nullptr || nic->up;
-}
-
-/// Whom else the line serves: interfaces with their policies, and the names of other handlers.
-std::string others(const irq::Irq& line, const Sharers& sharers, const QueueTarget& target) {
-    std::vector<std::string> names;
-    for (const auto* other : sharers)
-        if (other->nic != target.nic) names.push_back(other->nic + " of policy " + other->policy);
-    for (const auto& action : line.actions) {
-        const bool is_told = action == target.nic || action == line_of(target)->label ||
-                             std::ranges::find(names, action) != names.end() ||
-                             std::ranges::find(sharers, action, &QueueTarget::nic) != sharers.end();
-        if (!is_told) names.push_back(action);
+/// A seat that has no queue of the interface sends by one that it shares.
+void Dealer::share_transmit_queues(std::size_t nic) {
+    if (!has_readers() && !is_router_) return;
+    CpuSet sending;
+    for (const auto& queue : lanes_.queues[nic])
+        sending |= queue.sent_from;
+    std::map<const QueuePlace*, unsigned> others;
+    for (auto& chair : chairs_) {
+        if (sending.intersects(chair.slot->cpus)) continue;
+        auto* queue = partner(chair, nic, nic + 1, false, others);
+        if (queue == nullptr) continue;
+        ++others[queue];
+        queue->sent_from |= chair.slot->cpus;
     }
-    return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void settle(const Machine& machine, const irq::Irq& line, Sharers sharers, Placements& into) {
-    std::ranges::stable_partition(sharers, [&](const auto* target) { return has_handler(machine, *target); });
-    const auto& first = *sharers.front();
-    for (unsigned rank = 0; auto* target : sharers) {
-        target->rank = rank++;
-        target->shared_with = others(line, sharers, *target);
-        if (target->rank == 0 || target->wanted == first.wanted) continue;
-        if (target->policy != first.policy)
-            into.problems.push_back(
-                {target->policy, target->nic,
-                 fmt::format(
-                     "its interrupt {} is shared with {} of policy {}, which comes first: it is on CPU "
-                     "{} and not on CPU {}",
-                     line.number, first.nic, first.policy, first.wanted.to_string(),
-                     target->wanted.to_string()),
-                 "let one policy place both interfaces"});
-    }
-    for (const int thread : line.threads)
-        into.threads.insert_or_assign(thread, QueueThread{first.wanted.cpus(), first.policy, first.reason});
+void Dealer::note_arrivals() {
+    for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
+        for (std::size_t place = 0; place < lanes_.queues[nic].size(); ++place) {
+            const auto& queue = lanes_.queues[nic][place];
+            if (!q_.nics[nic].takes[place]) continue;
+            *owners_[nic][place]->arrivals |=
+                CpuSet{queue.handed_to.empty() ? queue.cpu : queue.seat.first()};
+            for (auto& row : lanes_.rows)
+                for (std::size_t i = 0; row.is_open && i < row.slots.size(); ++i)
+                    if (row.slots[i].cpus.contains(queue.cpu)) row.arrivals[i] |= CpuSet{queue.cpu};
+        }
+    for (auto& chair : chairs_) // packets for it come to a queue that it shares
+        for (const auto& nic : lanes_.queues)
+            for (const auto& queue : nic)
+                if (chair.arrivals->empty() && queue.sent_from.intersects(chair.slot->cpus))
+                    *chair.arrivals |= CpuSet{queue.cpu};
 }
 
 } // namespace
 
-void LaneLoad::add_kept(const LaneGroup& group, Weight amount) {
-    for (const unsigned cpu : group.kept_work()) {
+void LaneLoad::add_seats(const SeatRow& row, Weight amount) {
+    for (const auto& slot : row.slots) {
+        readers.add({slot.cpus.first()}, amount);
+        expected.add({slot.cpus.first()}, amount);
+    }
+}
+
+void LaneLoad::add_queues(const NicLanes& lanes, Weight amount) {
+    CpuSet cpus, seats;
+    for (const auto& nic : lanes.queues)
+        for (const auto& queue : nic)
+            cpus.insert(queue.cpu);
+    for (const auto& row : lanes.rows)
+        for (const auto& slot : row.slots)
+            if (!row.is_open) seats |= slot.cpus;
+    for (const unsigned cpu : cpus - seats)
         expected.add({cpu}, amount);
-        lanes.add({cpu}, amount);
-    }
 }
 
-void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
-               LaneLoad& load, Placements& into) {
-    const auto& policy = *resolved.policy;
-    if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
-    for (auto& name : interfaces.hollow(policy))
-        into.problems.push_back(
-            {policy.name, std::move(name),
-             "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
-             "which are left alone unless they are named themselves",
-             "name its ports in nics"});
-    for (const auto& group : groups)
-        add_group(resolved, interfaces, group, load, into);
-    if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
+void LaneLoad::add_kept(const NicLanes& lanes) {
+    add_queues(lanes, one_cpu);
+    for (const auto& row : lanes.rows)
+        if (!row.is_open) add_seats(row, one_cpu);
 }
 
-void tell_of_mixed(const topology::Topology& topology, Placements& into) {
-    CpuSet of_workers; // as far as lanes are known to serve tasks
-    for (const auto& resolved : into.policies)
-        for (const auto& lanes : resolved.nics)
-            if (resolved.policy->model == policy::Model::full && !lanes.is_guess)
-                of_workers |= cores_of(topology, lanes.lanes);
-    for (const auto& resolved : into.policies)
-        for (const auto& lanes : resolved.nics) {
-            if (!resolved.policy->separate) continue;
-            const CpuSet own = cores_of(topology, lanes.lanes);
-            std::size_t with_own = 0, with_others = 0;
-            for (std::size_t i = 0; i < std::min(lanes.queues, lanes.interrupts.size()); ++i) {
-                const bool is_own = own.contains(lanes.interrupts[i]);
-                with_own += is_own ? 1U : 0U;
-                with_others += !is_own && of_workers.contains(lanes.interrupts[i]) ? 1U : 0U;
-            }
-            const auto report = [&](std::size_t count, const char* where) {
-                if (count > 0)
-                    into.problems.push_back(
-                        {resolved.policy->name, lanes.name,
-                         fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers{}",
-                                     count, lanes.lanes.size(), where),
-                         "give the policy more cpus, or leave separate out"});
-            };
-            report(with_own, ", as the cache groups have no others for them");
-            report(with_others, " of other policies or interfaces");
-        }
-}
-
-void settle_shared_lines(const Machine& machine, Placements& into) {
-    std::map<unsigned, Sharers> lines;
-    for (auto& target : into.queues)
-        if (const auto* irq = line_of(target)) lines[irq->irq].push_back(&target);
-    for (auto& [number, sharers] : lines) {
-        const auto* line = machine.irqs.find(number);
-        if (line != nullptr && (sharers.size() > 1 || line->actions.size() > 1))
-            settle(machine, *line, std::move(sharers), into);
-    }
-}
-
-const QueueTarget& decider(const Placements& placements, const QueueTarget& target,
-                           const std::function<bool(std::string_view policy)>& is_released) {
-    const auto* best = &target;
-    if (target.rank == 0) return *best;
-    for (const auto& other : placements.queues)
-        if (other.rank < best->rank && other.subject == target.subject && !is_released(other.policy))
-            best = &other;
-    return *best;
-}
+NicLanes deal_lanes(const LaneQuestion& question, LaneLoad& load) { return Dealer(question, load).deal(); }
 
 } // namespace affinityd::planner

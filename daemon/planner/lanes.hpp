@@ -8,8 +8,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +25,15 @@ class Interfaces {
     /// Names of the interfaces that a policy names or, for `auto`, that serve it; those of virtual ones are
     /// the physical ones under them. In the machine's order, without repetition.
     [[nodiscard]] NicNames of(const policy::Policy& policy, const NicUsage& usage) const;
+    /// Physical interfaces that names or globs name, or that are under those; ports of guests only in full.
+    [[nodiscard]] NicNames called(const std::vector<policy::Pattern>& names) const;
     /// Virtual interfaces that a policy names in full, under which there is nothing physical.
     [[nodiscard]] NicNames hollow(const policy::Policy& policy) const;
 
-    /// Interfaces whose traffic may be the same task's.
+    /// Interfaces that share readers.
     struct Group {
         std::vector<const netdev::Nic*> nics; ///< in the machine's order, at least one
-        unsigned tasks = 0;                   ///< that they serve; 0: not known
+        std::map<Readers, unsigned> readers;  ///< by interfaces of this group, in the machine's order
     };
     /// `names` by what belongs together: the ports of one virtual interface, and those that serve one task;
     /// under `irq` each is for itself. In the machine's order of the first ones.
@@ -39,6 +41,9 @@ class Interfaces {
                                               const NicUsage& usage) const;
     /// A bond keeps it for when another fails.
     [[nodiscard]] bool is_spare(const netdev::Nic& nic) const { return spares_.contains(nic.name); }
+    /// The CPUs near an interface. The ports of one virtual interface have one side: that of most of those
+    /// that carry its traffic, the lowest of equals.
+    [[nodiscard]] CpuSet side_of(const netdev::Nic& nic) const;
 
     [[nodiscard]] const machine::Machine& machine() const { return machine_; }
 
@@ -50,65 +55,81 @@ class Interfaces {
     std::set<NicNames> ports_; ///< of virtual interfaces that have several physical ones under them
 };
 
-/// Interfaces that are about to get lanes, all the same ones.
-struct LaneGroup {
-    Interfaces::Group interfaces;
-    const NicLanes* before; ///< what they had until now; never null, but without lanes if there are none
-    /// CPUs with the work of one: of each lane, and of its interrupts, if these are elsewhere.
-    [[nodiscard]] std::vector<unsigned> kept_work() const;
+/// A process under a policy, for its readers to be counted.
+struct ReadingProcess {
+    const NicNames* nics = nullptr;                ///< that serve it; null: not known
+    const CpuSet* cpuset = nullptr;                ///< null: all CPUs
+    std::vector<std::optional<std::size_t>> rules; ///< the thread rule of each of its threads
 };
+/// Counts its readers: threads where these are distributed, else the process, once for each rule.
+void count_readers(const policy::Policy& policy, const Interfaces& interfaces, const ReadingProcess& process,
+                   NicUsage& into);
 
-/// The groups of a policy's interfaces.
-///
-/// `before`: the same policy as it was placed last, nullptr: never. A group keeps the lanes of the one with
-/// which it shares most devices, by whatever name they go now; each is kept once. Lanes that were a guess,
-/// because it was not known how many tasks would be served, are not kept once that is known.
-[[nodiscard]] std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
-                                                 const NicNames& nics, const NicUsage& usage,
-                                                 const ResolvedPolicy* before);
+/// An interface as the lane rule sees it.
+struct LaneNic {
+    std::string name;
+    NicLanes::Id id;
+    CpuSet near;             ///< its side
+    std::vector<bool> takes; ///< by place of queue: packets come in there
+    bool is_spare = false;   ///< it carries no traffic now
+    bool hands_on = true;    ///< it has maps of RPS
+};
 
 /// The work that compile() knows of, before it knows any task.
 struct LaneLoad {
-    CpuLoad interrupts; ///< of lanes
-    CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
-    CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
-    std::map<std::string_view, std::string> placed =
-        {};             ///< interfaces whose queues have lanes, and of which policy
-    CpuLoad lanes = {}; ///< of lanes and their interrupts alone: those chosen, and those about to be kept
-    void add_tasks(unsigned cpu) {
-        expected.add({cpu}, one_cpu);
-        lanes.add({cpu}, one_cpu);
-    }
-    void add_interrupts(unsigned cpu) {
-        interrupts.add({cpu}, one_cpu);
-        add_tasks(cpu);
-    }
-    /// Counts the CPUs that the group keeps, so that no other takes them; `amount` is negative where its
-    /// lanes are chosen.
-    void add_kept(const LaneGroup& group, Weight amount);
+    CpuLoad interrupts; ///< of queues
+    CpuLoad readers;    ///< of seats
+    CpuLoad dealt;      ///< of those that this compile() has dealt, and not only kept so far
+    CpuLoad expected;   ///< both, and that of policies, each spread over the CPUs that it may use
+    std::map<std::string_view, std::string> placed = {}; ///< interfaces whose queues have a place, by policy
+    /// What a policy had and is about to keep counts, so that no other takes it.
+    void add_kept(const NicLanes& lanes);
+    /// Its parts; `amount` is negative when they are dealt anew.
+    void add_seats(const SeatRow& row, Weight amount);
+    void add_queues(const NicLanes& lanes, Weight amount);
 };
 
-/// Works out the full-affinity half of a policy: for each interface its lanes (cores of `allowed` near the
-/// NIC, least loaded first, SMT siblings last; all policies and interfaces count), then for each data queue
-/// its interrupt, its NAPI or irq thread and its steering maps. Under `full`, interfaces that serve the same
-/// tasks (a bond's ports) share their lanes: a task has the interrupts of all of them on its core.
+/// The subject of the lane rule.
+struct LaneQuestion {
+    const ResolvedPolicy& resolved;
+    const topology::Topology& topology;
+    std::vector<LaneNic> nics;                  ///< at least one
+    const std::map<Readers, unsigned>& readers; ///< as Interfaces::Group has them
+    const NicLanes* before = nullptr;           ///< what these interfaces had until now; null: nothing
+    bool serves_tasks = false;                  ///< under `full`
+    bool has_queues = true;                     ///< false: another policy has placed them
+};
+
+/// The lane rule: where readers sit, and where the queues of their interfaces go. Pure; each sentence is a
+/// property in tests/planner/lane_rule_test.cpp.
 ///
-/// Queue k (in order of queue numbers) goes to lane k modulo lanes; queues without interrupts of their own go
-/// to the lanes of those that have some, in turn. Under `full` there are as many lanes as
-/// tasks are served, at most one per core: NICs that serve one process bring all their queues to that
-/// process. Under `irq` there are as many lanes as data queues, at most one per core. Transmit queues get the
-/// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes
-/// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
-/// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
+///  1. Each reader has a seat, inside the policy's CPUs and its own cpuset. Seats are dealt by core: those
+///     that no other reader has first, of these the nearest to its interfaces, one reader a core as long as
+///     there are cores. Readers of several interfaces take the sides of these in turn.
+///  2. Queues go to CPUs inside seats on the side of their interface. Readers differ by one queue at most.
+///     In a wide seat (a cache group) they spread over its cores, one a core first.
+///  3. With `separate`, an interrupt has another core of its seat's cache group.
+///  4. A reader without a queue is handed packets by RPS from one queue, the nearest; other queues have RPS
+///     off. Each CPU of a seat sends by a queue of its own seat, else by one that it shares (XPS).
+///  5. Without readers, queues go to the cores of the policy's CPUs, the nearest first, one a core. A single
+///     receive queue is spread by RPS over the cores near it.
+///  6. What was there before stays, as far as the above allows it.
 ///
-/// An interface whose queues another policy has placed already gets lanes for this policy's tasks alone.
-///
-/// The lanes that `groups` keep are counted in `load` already.
-void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
-               LaneLoad& load, Placements& into);
+/// Source: Foong, Fung, Newell, User-directed Processor Affinity; Documentation/networking/scaling.rst.
+[[nodiscard]] NicLanes deal_lanes(const LaneQuestion& question, LaneLoad& load);
+
+/// Deals the lanes of a policy's interfaces, and wants what follows from them: masks of interrupts, steering
+/// maps, flow tables, the CPUs of threads that do the work of queues.
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces,
+               const std::vector<Interfaces::Group>& groups, const ResolvedPolicy* before, LaneLoad& load,
+               Placements& into);
+
+/// Lanes of an earlier result that the group keeps: those with which it has most devices in common, by
+/// whatever name they go now. Null: none.
+[[nodiscard]] const NicLanes* earlier_lanes(const Interfaces::Group& group, const ResolvedPolicy* before);
 
 /// Why a policy cannot place interrupts of an interface as it would: none of them is known, labels
-/// that no form fits, a controller that refuses masks, fewer cores than it might have.
+/// that no form fits, a controller that refuses masks.
 [[nodiscard]] std::vector<Problem>
 interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machine, const netdev::Nic& nic);
 
@@ -124,44 +145,5 @@ void settle_shared_lines(const machine::Machine& machine, Placements& into);
 /// `is_released` says which policies are let go: they decide nothing.
 [[nodiscard]] const QueueTarget& decider(const Placements& placements, const QueueTarget& target,
                                          const std::function<bool(std::string_view policy)>& is_released);
-
-/// Where the lanes of interfaces that share them belong.
-struct LaneHome {
-    CpuSet near;   ///< CPUs of the node of most of them, of those that carry traffic: the lowest of equals
-    CpuSet others; ///< CPUs near the others of those: for lanes that have no core of their own there
-    CpuSet first;  ///< what the policy may use of `near`; all that it may use if that is none of them
-    CpuSet then;   ///< and what it may use of `others`
-    CpuSet rest;   ///< and of all others: for tasks that have no core of their own near
-    bool is_of_spares = false; ///< the policy has CPUs near interfaces that are spares, and near no others
-};
-[[nodiscard]] LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
-                                 std::span<const netdev::Nic* const> nics);
-
-/// All CPUs of the cores of these lanes.
-[[nodiscard]] CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes);
-
-/// How many lanes there are to be.
-struct LaneDemand {
-    std::size_t lanes = 0;
-    std::size_t queues = 0;     ///< of the interface that has most: the first so many lanes get interrupts
-    std::span<const Slot> kept; ///< lanes that the interfaces have had until now: those come first, in order
-    bool may_move = false;      ///< unless another core has much less load
-    std::span<const unsigned> kept_interrupts = {}; ///< CPUs that took those of the kept lanes
-    bool may_be_far = false;                        ///< a core far away is better than to share one
-};
-
-/// Up to as many lanes there, the nearest first: those that are kept, then cores with the least load. First
-/// those that get interrupts, on cores with the fewest of others; else in the machine's order.
-[[nodiscard]] std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                             const LaneHome& home, const LaneDemand& demand,
-                                             const LaneLoad& load);
-
-/// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
-/// group: that which took them until now, else those with the least load. They are counted in `load`; with
-/// `separate` only those of the lanes where a queue interrupts have such CPUs.
-[[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
-                                                   const machine::Machine& machine,
-                                                   std::span<const Slot> lanes, const LaneDemand& demand,
-                                                   LaneLoad& load);
 
 } // namespace affinityd::planner

@@ -18,8 +18,7 @@ struct Choice {
     DistributionId distribution;
     const std::vector<Slot>* slots;
     bool are_lanes = false;
-    bool is_cut = false;   ///< the process's cpuset leaves it less than that
-    bool is_guess = false; ///< it is not known how many tasks they serve
+    bool is_cut = false; ///< the process's cpuset leaves it less than that
 };
 
 using Kind = DistributionId::Kind;
@@ -29,24 +28,25 @@ DistributionId in_group(const std::string& policy, unsigned rule, const CpuSet& 
     return {policy, rule, std::to_string(group.first()), Kind::in_group};
 }
 
-/// The lanes a task belongs to: those of the interfaces that serve its process, else of all the policy's.
-Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
-    const auto of_nic = [&](const NicLanes& nic) {
-        return Choice{
-            {resolved.policy->name, 0, nic.name, Kind::lanes}, &nic.lanes, true, false, nic.is_guess};
-    };
-    if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
-    if (process.nics != nullptr) {
-        std::set<const NicLanes*> serving;
-        for (const auto& name : *process.nics)
-            if (const auto* nic = resolved.nic(name)) serving.insert(nic);
-        if (serving.size() == 1) return of_nic(**serving.begin());
+/// The seats for a reader: those of the interfaces that serve its process, else of all the policy's. No
+/// value: it is none, or there are none for it.
+std::optional<Choice> seats_of(const ResolvedPolicy& resolved, const ProcessView& process, unsigned rule) {
+    if (resolved.nics.empty() || process.is_elsewhere || process.reads_nothing || !resolved.reads(rule))
+        return std::nullopt;
+    const auto* nics =
+        rule > 0 && !resolved.rule_nics[rule - 1].empty() ? &resolved.rule_nics[rule - 1] : process.nics;
+    std::set<const NicLanes*> serving;
+    if (nics != nullptr)
+        for (const auto& name : *nics)
+            if (const auto* lanes = resolved.nic(name)) serving.insert(lanes);
+    if (resolved.nics.size() == 1) serving = {&resolved.nics.front()};
+    if (serving.size() == 1) {
+        const auto may = process.cpuset == nullptr ? resolved.allowed : resolved.allowed & *process.cpuset;
+        const auto* row = (*serving.begin())->row(rule, nics, may);
+        if (row == nullptr) return std::nullopt;
+        return Choice{{resolved.policy->name, rule, row->name, Kind::lanes}, &row->slots, true};
     }
-    return {{resolved.policy->name, 0, "", Kind::all_lanes},
-            &resolved.all_lanes,
-            true,
-            false,
-            std::ranges::any_of(resolved.nics, &NicLanes::is_guess)};
+    return Choice{{resolved.policy->name, rule, "", Kind::all_lanes}, &resolved.all_seats[rule], true};
 }
 
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
@@ -56,9 +56,15 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
     std::vector<Slot> groups;
     std::vector<const Group*> reachable;
     bool is_cut = false;
+    const auto room = [&](const Group& group) {
+        return process.cpuset == nullptr ? group.cpus.count() : (group.cpus & *process.cpuset).count();
+    };
+    std::size_t most = 1; // a group that has less than half of that has no room
+    for (const auto& group : resolved.together)
+        if (process.cpuset != nullptr) most = std::max(most, room(group));
     for (const auto& group : resolved.together) {
         is_cut = is_cut || (process.cpuset != nullptr && !process.cpuset->contains(group.cpus));
-        if (process.cpuset != nullptr && !group.cpus.intersects(*process.cpuset)) continue;
+        if (2 * room(group) < most) continue;
         groups.push_back({group.cpus, group.cpus});
         reachable.push_back(&group);
     }
@@ -78,8 +84,8 @@ Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const Pr
               const ThreadView& thread, std::optional<std::size_t> rule) {
     const auto& policy = *resolved.policy;
     const bool own_cpus = rule && policy.threads[*rule].placement.cpus != policy.placement.cpus;
-    if (!own_cpus && !resolved.all_lanes.empty() && !process.is_elsewhere) return lanes_of(resolved, process);
     const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
+    if (auto seats = seats_of(resolved, process, number)) return std::move(*seats);
     if (!own_cpus && !resolved.together.empty())
         return group_of(resolved, assignments, process, thread, number);
     return {{policy.name, number, ""}, &resolved.distributions[number]};
@@ -121,10 +127,11 @@ const std::vector<Slot>* slots_of(const Placements& placements, const Distributi
             return &resolved->distributions[distribution.rule];
         break;
     case Kind::lanes:
-        if (const auto* nic = resolved->lanes(distribution.among)) return &nic->lanes;
+        if (const auto* row = resolved->row(distribution.among)) return &row->slots;
         break;
     case Kind::all_lanes:
-        return &resolved->all_lanes;
+        if (distribution.rule < resolved->all_seats.size()) return &resolved->all_seats[distribution.rule];
+        break;
     case Kind::in_group:
         for (const auto& group : resolved->together)
             if (distribution.rule < group.distributions.size() &&
@@ -154,8 +161,8 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {
         reachable = cut_slots(*choice.slots, *process.cpuset);
         if (reachable.empty() && choice.are_lanes) {
-            choice = {{policy.name, 0, ""},
-                      &resolved.distributions.front()}; // far from the NIC, but it has one
+            const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
+            choice = {{policy.name, number, ""}, &resolved.distributions[number]};
             reachable = cut_slots(*choice.slots, *process.cpuset);
         }
         if (reachable.empty()) return std::unexpected(NoPlace::outside);
@@ -178,8 +185,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .group_of = is_in_group ? process.id : TaskId{},
                                                            .is_near_others = placement.near_measured,
                                                            .process = process.id,
-                                                           .parent = process.parent,
-                                                           .is_guess = choice.is_guess})];
+                                                           .parent = process.parent})];
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 
@@ -190,15 +196,14 @@ std::string reason_of(const Placements& placements, const Target& target) {
     if (kind == Kind::whole)
         return fmt::format("policy {}: it is new, and may use all of its CPUs, {}, until it has settled",
                            policy.name, target.slot.to_list());
-    const auto& placement = rule == 0 ? resolved.placement : policy.threads[rule - 1].placement;
+    const auto& placement = resolved.placements[rule];
     auto text = "policy " + policy.name;
     if (rule > 0) text += fmt::format(", thread rule {}", rule);
     if (kind == Kind::in_group) text += ", kept together with its process";
     if (kind == Kind::all_lanes) text += ", a lane of its interfaces";
     if (kind == Kind::lanes) {
-        const auto* lanes = resolved.lanes(among);
-        text +=
-            ", the lane of " + (lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", ")));
+        const auto* row = resolved.row(among);
+        text += ", the lane of " + (row == nullptr ? among : fmt::format("{}", fmt::join(row->nics, ", ")));
     }
     const bool is_kept = kind == Kind::in_group && policy.together == policy::Together::measured;
     const bool is_lane = kind == Kind::lanes || kind == Kind::all_lanes;

@@ -23,9 +23,10 @@ struct ProcessView {
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
     /// True for threads whose masks the kernel may have widened since they were last looked at; null: none.
     const std::function<bool(const TaskId&)>* may_be_reset = nullptr;
-    bool is_settling = false;  ///< new: its threads may use all CPUs of the policy until it has settled
-    TaskId parent = {};        ///< its parent, if under the same policy; else {}
-    bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
+    bool is_settling = false;   ///< new: its threads may use all CPUs of the policy until it has settled
+    TaskId parent = {};         ///< its parent, if under the same policy; else {}
+    bool is_elsewhere = false;  ///< no interface of this network namespace serves it: it belongs to no lane
+    bool reads_nothing = false; ///< it holds listeners that others take connections from: it is no reader
 };
 
 /// One thread of it.

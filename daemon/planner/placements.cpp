@@ -142,6 +142,7 @@ void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const Policy& policy = *resolved.policy;
     resolved.placement = widened(run, policy, policy.placement);
+    resolved.placements = {resolved.placement};
     if (resolved.placement.bind != policy.placement.bind)
         run.result.problems.push_back(
             {policy.name, "bind", "nothing can be steered here: bind: core is widened to the cache group",
@@ -160,8 +161,9 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
                               fmt::format("thread rule {}: ", resolved.distributions.size()), *allowed);
         if (allowed->empty()) allowed = resolved.allowed;
         tell_of_isolated(run, policy, rule.placement, *allowed);
+        resolved.placements.push_back(widened(run, policy, rule.placement));
         resolved.distributions.push_back(
-            distribute(run, policy, widened(run, policy, rule.placement), *allowed, own_nics));
+            distribute(run, policy, resolved.placements.back(), *allowed, own_nics));
     }
 }
 
@@ -170,6 +172,17 @@ CpuSet own_nic_cpus(const Run& run, const NicNames& nics) {
     for (const auto& name : nics)
         if (const auto found = run.near.find(name); found != run.near.end()) cpus |= found->second;
     return cpus.empty() ? run.result.online : cpus;
+}
+
+/// The CPUs that `rps` names; empty, and a problem, where that is nothing here.
+CpuSet rps_cpus(Run& run, const Policy& policy, const CpuSet& own_nics) {
+    if (!policy.rps) return {};
+    auto cpus = evaluated(run, policy, *policy.rps, own_nics);
+    if (!cpus || !cpus->empty()) return cpus.value_or(CpuSet());
+    run.result.problems.push_back({policy.name, "rps " + policy::to_string(*policy.rps),
+                                   "no online CPU is left of this set: readers get the packets",
+                                   evaluation_of(*policy.rps)});
+    return {};
 }
 
 /// Finds the CPUs that a policy may use, and claims them if it is exclusive.
@@ -188,56 +201,69 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 }
 
 /// The load before any policy has lanes: the tasks of policies, each spread over the CPUs it may use, and
-/// the lanes that are about to be kept.
-LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups) {
+/// what is about to be kept.
+LaneLoad first_load(const Run& run, const std::vector<std::vector<Interfaces::Group>>& groups,
+                    const Placements* before) {
     const CpuLoad none(run.machine.topology);
-    LaneLoad load{.interrupts = none, .expected = none, .queues = none, .lanes = none};
-    for (const auto& resolved : run.result.policies)
-        if (resolved.active && resolved.policy->model != policy::Model::none &&
-            resolved.policy->model != policy::Model::irq)
+    LaneLoad load{.interrupts = none, .readers = none, .dealt = none, .expected = none};
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const auto& resolved = run.result.policies[i];
+        if (!resolved.active) continue;
+        const auto model = resolved.policy->model;
+        if (model != policy::Model::none && model != policy::Model::irq)
             load.expected.add(resolved.allowed, one_cpu);
-    for (const auto& of_policy : groups)
-        for (const auto& group : of_policy)
-            load.add_kept(group, one_cpu);
+        const auto* earlier = before == nullptr ? nullptr : before->find(resolved.policy->name);
+        for (const auto& group : groups[i])
+            if (const auto* lanes = earlier_lanes(group, earlier)) load.add_kept(*lanes);
+    }
     return load;
 }
 
-/// The interrupts that a policy names, by number dealt out over its cores. Those of NICs come first: one
-/// whose queue some policy has placed stays there.
-void add_named_irqs(Run& run, const ResolvedPolicy& resolved) {
+/// The interrupts that a policy names go where the lane rule has queues without readers. Those of NICs come
+/// first: one whose queue some policy has placed stays there.
+void add_named_irqs(Run& run, const ResolvedPolicy& resolved, LaneLoad& load) {
     const Policy& policy = *resolved.policy;
     if (policy.irqs.empty() || policy.model == policy::Model::none) return;
     const auto is_named = [&](const std::string& name) {
         return std::ranges::any_of(policy.irqs, [&](const auto& pattern) { return pattern.matches(name); });
     };
-    const auto cores = groups_of(run.machine.topology, policy::Bind::core, resolved.allowed);
     std::vector<const irq::Irq*> lines;
-    for (const auto& line : run.machine.irqs.irqs)
-        if (!line.actions.empty() && line.requested && line.writable &&
-            (std::ranges::any_of(line.actions, is_named) || (!line.pci.empty() && is_named(line.pci))))
-            lines.push_back(&line);
-    std::ranges::sort(lines, {}, &irq::Irq::number);
-    if (lines.empty())
-        run.result.problems.push_back(
-            {policy.name, "irqs", "no interrupt has such a name now", "affinityctl irqs"});
-    std::size_t next = 0;
-    for (const auto* line : lines) {
+    bool is_found = false;
+    for (const auto& line : run.machine.irqs.irqs) {
+        if (line.actions.empty() || !line.requested || !line.writable ||
+            !(std::ranges::any_of(line.actions, is_named) || (!line.pci.empty() && is_named(line.pci))))
+            continue;
+        is_found = true;
         const auto placed = std::ranges::find_if(run.result.queues, [&](const QueueTarget& target) {
             const auto* irq = std::get_if<IrqMask>(&target.subject);
-            return irq != nullptr && irq->irq == line->number;
+            return irq != nullptr && irq->irq == line.number;
         });
-        if (placed != run.result.queues.end()) {
-            if (placed->policy != policy.name)
-                run.result.problems.push_back({policy.name, fmt::format("IRQ {}", line->number),
-                                               "it is already placed by policy " + placed->policy,
-                                               "leave it out of one of the two policies"});
-            continue;
-        }
-        const CpuSet wanted{cores[next++ % cores.size()].first()};
+        if (placed == run.result.queues.end())
+            lines.push_back(&line);
+        else if (placed->policy != policy.name)
+            run.result.problems.push_back({policy.name, fmt::format("IRQ {}", line.number),
+                                           "it is already placed by policy " + placed->policy,
+                                           "leave it out of one of the two policies"});
+    }
+    std::ranges::sort(lines, {}, &irq::Irq::number);
+    if (!is_found)
+        run.result.problems.push_back(
+            {policy.name, "irqs", "no interrupt has such a name now", "affinityctl irqs"});
+    if (lines.empty()) return;
+    const auto lanes = deal_lanes({.resolved = resolved,
+                                   .topology = run.machine.topology,
+                                   .nics = {{.name = "irqs",
+                                             .id = {},
+                                             .near = run.result.online,
+                                             .takes = std::vector<bool>(lines.size(), true)}},
+                                   .readers = {}},
+                                  load);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const CpuSet wanted{lanes.queues[0][i].cpu};
         const auto reason = "policy " + policy.name + ", irqs: on one of its cores";
         run.result.queues.push_back(
-            {machine::named_irq(run.machine, *line), wanted, "", policy.name, reason});
-        for (const int thread : line->threads)
+            {machine::named_irq(run.machine, *lines[i]), wanted, "", policy.name, reason});
+        for (const int thread : lines[i]->threads)
             run.result.threads.insert_or_assign(thread, QueueThread{wanted, policy.name, reason});
     }
 }
@@ -261,13 +287,6 @@ void find_measured(Run& run) {
                                            "affinityctl measure latency"});
 }
 
-std::optional<unsigned> cpu_of(const std::vector<Slot>& lanes, const std::vector<unsigned>& cpus,
-                               unsigned lane) {
-    for (std::size_t i = 0; i < std::min(lanes.size(), cpus.size()); ++i)
-        if (lanes[i].cpus.first() == lane) return cpus[i];
-    return std::nullopt;
-}
-
 } // namespace
 
 const ResolvedPolicy* Placements::find(std::string_view policy) const {
@@ -284,11 +303,44 @@ KeptOff Placements::kept_off(const CpuSet& cpus) const {
     return kept;
 }
 
-std::optional<unsigned> NicLanes::interrupt_cpu(unsigned lane) const {
-    return cpu_of(lanes, interrupts, lane);
+std::size_t NicLanes::seats() const {
+    std::size_t sum = 0;
+    for (const auto& row : rows)
+        sum += row.is_open ? 0 : row.slots.size();
+    return sum;
 }
 
-std::optional<unsigned> NicLanes::arrival_cpu(unsigned lane) const { return cpu_of(lanes, arrivals, lane); }
+std::vector<CpuSet> NicLanes::cores() const {
+    std::vector<CpuSet> found;
+    const auto add = [&](const CpuSet& cpus) {
+        if (std::ranges::find(found, cpus) == found.end()) found.push_back(cpus);
+    };
+    for (const auto& row : rows)
+        for (const auto& slot : row.slots)
+            if (!row.is_open) add(slot.cpus);
+    for (const auto& nic : queues)
+        for (const auto& queue : nic)
+            if (seats() == 0) add(queue.seat);
+    return found;
+}
+
+const SeatRow* NicLanes::row(unsigned rule, const NicNames* nics_of_reader, const CpuSet& may) const {
+    const auto reads_same = [&](const SeatRow& row) {
+        if (nics_of_reader == nullptr || nics_of_reader->empty()) return row.nics == nics;
+        return std::ranges::all_of(nics, [&](const std::string& nic) {
+            const bool reads = std::ranges::find(*nics_of_reader, nic) != nics_of_reader->end();
+            return reads == (std::ranges::find(row.nics, nic) != row.nics.end());
+        });
+    };
+    const SeatRow* best = nullptr;
+    int most = 0;
+    for (const auto& row : rows) {
+        if (row.rule != rule || (!row.is_open && row.may != may)) continue;
+        const int score = row.is_open ? 1 : reads_same(row) ? 3 : 2;
+        if (score > most) best = &row, most = score;
+    }
+    return best;
+}
 
 const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     const auto found = std::ranges::find_if(
@@ -296,9 +348,18 @@ const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     return found == nics.end() ? nullptr : &*found;
 }
 
-const NicLanes* ResolvedPolicy::lanes(std::string_view name) const {
-    const auto found = std::ranges::find(nics, name, &NicLanes::name);
-    return found == nics.end() ? nullptr : &*found;
+const SeatRow* ResolvedPolicy::row(std::string_view name) const {
+    for (const auto& lanes : nics)
+        for (const auto& row : lanes.rows)
+            if (row.name == name) return &row;
+    return nullptr;
+}
+
+bool ResolvedPolicy::reads(unsigned rule) const {
+    if (policy->model != policy::Model::full || placements[rule].bind == policy::Bind::set) return false;
+    if (rule == 0) return true;
+    const auto& of_thread = policy->threads[rule - 1];
+    return !of_thread.leave && of_thread.placement.cpus == policy->placement.cpus;
 }
 
 NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
@@ -322,27 +383,32 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if ((policies.policies[i].exclusive != policy::Exclusive::no) == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    std::vector<std::vector<LaneGroup>> groups(nics.size());
-    const auto earlier = [&](std::size_t i) {
-        return before == nullptr ? nullptr : before->find(policies.policies[i].name);
+    std::vector<std::vector<Interfaces::Group>> groups(nics.size());
+    const auto has_lanes = [&](std::size_t i) {
+        const auto model = policies.policies[i].model;
+        return run.result.policies[i].active && (model == policy::Model::irq || model == policy::Model::full);
     };
     for (std::size_t i = 0; i < nics.size(); ++i)
-        if (run.result.policies[i].active)
-            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
-    LaneLoad load = first_load(run, groups);
+        if (has_lanes(i)) groups[i] = interfaces.together(nics[i], policies.policies[i], usage);
+    LaneLoad load = first_load(run, groups, before);
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
-        add_lanes(resolved, interfaces, groups[i], load, run.result);
+        resolved.rps = rps_cpus(run, policies.policies[i], own);
+        for (const auto& rule : policies.policies[i].threads)
+            resolved.rule_nics.push_back(interfaces.called(rule.nics));
+        if (has_lanes(i))
+            add_lanes(resolved, interfaces, groups[i],
+                      before == nullptr ? nullptr : before->find(resolved.policy->name), load, run.result);
     };
     // An interface that one policy names and another one only finds by its sockets is that of the first.
     for (const bool is_auto : {false, true})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
     for (const auto& resolved : run.result.policies)
-        if (resolved.active) add_named_irqs(run, resolved);
+        if (resolved.active) add_named_irqs(run, resolved, load);
     for (const auto& found : machine.label_findings)
         run.result.problems.push_back({"",
                                        fmt::format("{}:{}:{}", found.at.file, found.at.line, found.at.column),

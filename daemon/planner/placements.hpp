@@ -8,12 +8,14 @@
 #include "policy/policy.hpp"
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::planner {
@@ -21,11 +23,20 @@ namespace affinityd::planner {
 /// Names of interfaces, none twice.
 using NicNames = std::vector<std::string>;
 
-/// NIC usage: policy -> interfaces -> tasks that these serve, each of them, counted as tasks are distributed
-/// (processes, or threads). No interfaces: tasks of which it is not known which ones serve them. It names
-/// the interfaces of `nics: auto`, and says over how many lanes queues are worth spreading and which
-/// interfaces must share them.
-using NicUsage = std::map<std::string, std::map<NicNames, unsigned>>;
+/// Tasks of a policy that read from the same interfaces, by the same rule, in the same cpuset.
+struct Readers {
+    Readers(NicNames served_by = {}, unsigned of_rule = 0, CpuSet within = {})
+        : nics(std::move(served_by)), rule(of_rule), cpuset(std::move(within)) {}
+    Readers(std::initializer_list<std::string> served_by) : nics(served_by) {}
+    NicNames nics;     ///< that serve each of them; empty: it is not known which
+    unsigned rule = 0; ///< 0: the policy's own placement; i + 1: thread rule i
+    CpuSet cpuset;     ///< that their control groups leave them; empty: all
+    friend auto operator<=>(const Readers&, const Readers&) = default;
+};
+
+/// How many readers there are of each policy, counted as tasks are distributed (processes, or threads). It
+/// names the interfaces of `nics: auto`, and says which interfaces share their readers.
+using NicUsage = std::map<std::string, std::map<Readers, unsigned>>;
 
 /// An interrupt, steering map, flow table or number of queues that a policy wants set. Its present
 /// value is no part of it.
@@ -52,32 +63,47 @@ struct QueueThread {
     Reason reason;
 };
 
-/// The lanes of an interface, or of several that serve the same tasks, under a policy: lane i is a core that
-/// takes the interrupts of queue i of each of them and, under `full`, the tasks.
+/// Seats for readers that are alike, in the order in which they are taken, and where packets for each come
+/// in.
+struct SeatRow {
+    std::string name;        ///< in DistributionId::among
+    unsigned rule = 0;       ///< 0: the policy's own placement; i + 1: thread rule i
+    NicNames nics;           ///< that they read from, in the machine's order
+    CpuSet may;              ///< the CPUs that they may use
+    bool is_open = false;    ///< for readers that are not counted yet: each core is a seat
+    std::vector<Slot> slots; ///< else one for each reader, as far as there are cores
+    /// CPUs on which the packets for each seat are taken in; empty: none of the policy's queues brings any.
+    std::vector<CpuSet> arrivals;
+};
+
+/// Where one queue of an interface goes.
+struct QueuePlace {
+    unsigned cpu = 0;  ///< of its interrupt
+    CpuSet seat;       ///< CPUs of the seat, or the core, that it belongs to
+    std::string row{}; ///< the name of the row of its seat; "": a core without readers
+    CpuSet handed_to;  ///< seats to which RPS hands its packets on, with its own; empty: RPS is off
+    CpuSet sent_from;  ///< CPUs that send by it (XPS)
+};
+
+/// The lanes of an interface, or of several that share readers: seats, and queues that go to these.
 struct NicLanes {
     /// An interface's identity, which survives a renaming.
     struct Id {
         unsigned ifindex = 0;
         std::string device; ///< "": a virtual interface
     };
-    std::string name; ///< of the first interface
-    NicNames nics;    ///< that have these lanes now, in the machine's order
-    NicNames spares;  ///< those of them whose traffic another one carries now
-    std::vector<Slot> lanes;
-    CpuSet near;            ///< the CPUs near the interfaces that the lanes are near to
-    std::vector<Id> ids;    ///< of `nics`, in their order
-    bool is_guess = false;  ///< as many lanes as queues, because it is not known how many tasks they serve
-    CpuSet candidates;      ///< where the lanes were chosen
-    std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
-    std::size_t queues = 0; ///< of the interface that has most: the first so many lanes have interrupts
-    std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
-                                      ///< `separate` another; empty: none of these are this policy's
-    /// Where packets for each lane's worker are taken in: as `interrupts`, unless RPS hands them on, or no
-    /// queue interrupts this lane and they arrive on another; empty as that is.
-    std::vector<unsigned> arrivals;
-    /// The CPU of a lane, which is named by its first CPU; no value: none of these are this policy's.
-    [[nodiscard]] std::optional<unsigned> interrupt_cpu(unsigned lane) const;
-    [[nodiscard]] std::optional<unsigned> arrival_cpu(unsigned lane) const;
+    std::string name;          ///< of the first interface
+    NicNames nics;             ///< in the machine's order
+    NicNames spares;           ///< those of them whose traffic another one carries now
+    std::vector<Id> ids;       ///< of `nics`, in their order
+    std::vector<SeatRow> rows; ///< of `full`
+    /// By interface, then by place in the order of its queues; none where another policy has placed them.
+    std::vector<std::vector<QueuePlace>> queues;
+    [[nodiscard]] std::size_t seats() const; ///< of readers that are counted
+    /// The seats of readers that are counted, else where queues go: each once, in their order.
+    [[nodiscard]] std::vector<CpuSet> cores() const;
+    /// The row for a reader; `may`: CPUs of the policy in its cpuset. Null: none of that rule.
+    [[nodiscard]] const SeatRow* row(unsigned rule, const NicNames* nics, const CpuSet& may) const;
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -89,16 +115,24 @@ struct Group {
 /// A resolved policy: one policy, worked out on one machine.
 struct ResolvedPolicy {
     const policy::Policy* policy = nullptr;
-    policy::Placement placement; ///< its own
-    CpuSet allowed;              ///< never empty if active
+    policy::Placement placement;               ///< its own
+    std::vector<policy::Placement> placements; ///< 0: its own; i + 1: that of thread rule i
+    CpuSet allowed;                            ///< never empty if active
     CpuSet usable;       ///< of these, what its own placement uses: less where `smt: avoid` leaves CPUs out
     bool active = false; ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
+    CpuSet rps;                                   ///< of `rps`; empty: seats of readers
+    std::vector<NicNames> rule_nics;              ///< by thread rule, of its `nics`; empty: the policy's
     std::vector<NicLanes> nics;                   ///< of irq and full
-    std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
-    [[nodiscard]] const NicLanes* nic(std::string_view name) const;   ///< that this interface has
-    [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
+    /// By rule, as `distributions`: seats of all its interfaces in turn, for readers of which it is not known
+    /// which serve them.
+    std::vector<std::vector<Slot>> all_seats;
+    [[nodiscard]] const NicLanes* nic(std::string_view name) const; ///< that this interface has
+    [[nodiscard]] const SeatRow* row(std::string_view name) const;
+    /// Tasks under its own placement (0) or a thread rule (i + 1) count as readers: the policy is `full`, and
+    /// they are not sent elsewhere, left alone, or bound to nothing.
+    [[nodiscard]] bool reads(unsigned rule) const;
 };
 
 /// The CPUs that a policy has for itself.

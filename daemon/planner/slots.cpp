@@ -60,26 +60,12 @@ std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::v
     return order;
 }
 
-unsigned node_distance(const Topology& topology, unsigned from, unsigned to) {
-    for (const auto& node : topology.nodes) {
-        if (!node.cpus.contains(from)) continue;
-        for (std::size_t i = 0; i < topology.nodes.size() && i < node.distance.size(); ++i)
-            if (topology.nodes[i].cpus.contains(to)) return node.distance[i];
-    }
-    // None is recorded: the usual ones for a local and a remote node.
-    return topology.node_cpus_of(from).contains(to) ? 10 : 20;
-}
-
-/// How far a place is from the nearest of some CPUs: 0 if it has one of them, 1 in the same cache group, else
-/// the NUMA distance (10 or more).
-unsigned distance(const Topology& topology, const CpuSet& place, const CpuSet& near) {
-    if (place.intersects(near)) return 0;
-    unsigned best = std::numeric_limits<unsigned>::max();
-    for (unsigned cpu : near) {
-        if (topology.llc_of(cpu).contains(place.first())) return 1;
-        best = std::min(best, node_distance(topology, place.first(), cpu));
-    }
-    return best;
+/// Of its nearest CPU.
+unsigned distance(const std::vector<unsigned>& distances, const CpuSet& place) {
+    unsigned least = std::numeric_limits<unsigned>::max();
+    for (const unsigned cpu : place)
+        least = std::min(least, cpu < distances.size() ? distances[cpu] : least);
+    return least;
 }
 
 CpuSet widen(const Topology& topology, Bind bind, const CpuSet& cpus, const CpuSet& allowed) {
@@ -192,6 +178,29 @@ Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
 
 } // namespace
 
+std::vector<unsigned> distances_to(const Topology& topology, const CpuSet& near) {
+    constexpr unsigned local = 10, remote = 20; // where no distances are recorded: the usual ones
+    std::vector<unsigned> distances(topology.online.empty() ? 0 : topology.online.last() + 1U,
+                                    topology.nodes.empty() ? local : remote);
+    const auto set = [&](const CpuSet& cpus, unsigned distance) {
+        for (const unsigned cpu : cpus& topology.online)
+            distances[cpu] = distance;
+    };
+    for (const auto& from : topology.nodes) {
+        unsigned least = std::numeric_limits<unsigned>::max();
+        for (std::size_t i = 0; i < topology.nodes.size(); ++i)
+            if (topology.nodes[i].cpus.intersects(near)) {
+                const unsigned usual = &topology.nodes[i] == &from ? local : remote;
+                least = std::min(least, i < from.distance.size() ? from.distance[i] : usual);
+            }
+        if (least != std::numeric_limits<unsigned>::max()) set(from.cpus, least);
+    }
+    for (const auto& group : topology.llc_groups())
+        if (group.intersects(near)) set(group, 1);
+    set(near, 0);
+    return distances;
+}
+
 std::vector<CpuSet> cut_groups(std::vector<CpuSet> groups, const CpuSet& allowed) {
     CpuSet rest = allowed;
     std::vector<CpuSet> result;
@@ -240,9 +249,11 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     if (allowed.intersects(topology.isolated)) places = part_isolated(places, topology.isolated);
 
     std::ranges::stable_partition(places, [&](const CpuSet& place) { return !secondary.contains(place); });
-    if (!near.empty())
-        std::ranges::stable_sort(places, {},
-                                 [&](const CpuSet& place) { return distance(topology, place, near); });
+    std::vector<unsigned> distances;
+    if (!near.empty()) {
+        distances = distances_to(topology, near);
+        std::ranges::stable_sort(places, {}, [&](const CpuSet& place) { return distance(distances, place); });
+    }
 
     std::vector<Slot> slots;
     for (auto& place : places) {
@@ -252,7 +263,7 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
             mask = place;
         else
             mask -= topology.isolated;
-        const unsigned away = near.empty() ? 0 : distance(topology, place, near);
+        const unsigned away = near.empty() ? 0 : distance(distances, place);
         slots.push_back({std::move(place), std::move(mask), away});
     }
     return slots;

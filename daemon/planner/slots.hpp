@@ -23,6 +23,10 @@ struct Slot {
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
+/// How far each online CPU, by its number, is from the nearest of some CPUs: 0 if it is one of them, 1 in the
+/// cache group of one, else the NUMA distance (10 or more).
+[[nodiscard]] std::vector<unsigned> distances_to(const topology::Topology& topology, const CpuSet& near);
+
 /// The groups cut to `allowed` and in the order of their first CPUs; none is empty. CPUs that are in none
 /// (no NUMA node, no package id) form one more group, so that no allowed CPU is lost.
 [[nodiscard]] std::vector<CpuSet> cut_groups(std::vector<CpuSet> groups, const CpuSet& allowed);

@@ -31,6 +31,18 @@ std::string_view to_string(NotSteered why) {
     return texts[static_cast<std::size_t>(why)];
 }
 
+namespace {
+
+/// Of readers that are counted.
+std::size_t counted_seats(const ResolvedPolicy& resolved) {
+    std::size_t sum = 0;
+    for (const auto& lanes : resolved.nics)
+        sum += lanes.seats();
+    return sum;
+}
+
+} // namespace
+
 bool is_undecided(NotSteered why) { return why == NotSteered::not_seen || why == NotSteered::settling; }
 
 bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
@@ -38,7 +50,7 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     const auto& policy = *resolved.policy;
     const auto bind = resolved.placement.bind;
     const bool is_close = bind == policy::Bind::cpu || bind == policy::Bind::core;
-    if (policy.model != policy::Model::full || !is_close || resolved.all_lanes.size() < 2) return false;
+    if (policy.model != policy::Model::full || !is_close || counted_seats(resolved) < 2) return false;
     if (policy.steer == Steer::none) return true;
     if (policy.steer == Steer::tasks) return false;
     if (policy.steer == Steer::flows) return !policy.steering; // nothing may be written for them
@@ -51,7 +63,7 @@ std::string pinned_note(const ResolvedPolicy& resolved) {
     const auto& bind = resolved.policy->placement.bind;
     return fmt::format("bind: {} and no steering: about one packet in {} is read where it arrives; without "
                        "bind, the scheduler may follow packets inside the cache group",
-                       bind == policy::Bind::cpu ? "cpu" : "core", resolved.all_lanes.size());
+                       bind == policy::Bind::cpu ? "cpu" : "core", counted_seats(resolved));
 }
 
 bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placements) {
@@ -84,31 +96,37 @@ Seats lane_seats(const ResolvedPolicy& resolved, const Assignments& assignments,
     return seats;
 }
 
-/// Where packets for a lane arrive, by its first CPU.
-std::optional<unsigned> arrival_of(const ResolvedPolicy& resolved, unsigned lane) {
-    for (const auto& nic : resolved.nics)
-        if (const auto cpu = nic.arrival_cpu(lane)) return cpu;
-    return std::nullopt;
+/// Where packets for a seat, which is named by its first CPU, are taken in; empty: nowhere that is known.
+CpuSet arrivals_of(const SeatRow& row, unsigned seat) {
+    for (std::size_t i = 0; i < row.slots.size(); ++i)
+        if (row.slots[i].cpus.contains(seat)) return row.arrivals[i];
+    return {};
+}
+
+CpuSet arrivals_of(const ResolvedPolicy& resolved, const DistributionId& distribution, unsigned seat) {
+    if (const auto* row = resolved.row(distribution.among)) return arrivals_of(*row, seat);
+    for (const auto& lanes : resolved.nics)
+        for (const auto& row : lanes.rows)
+            if (const auto cpus = arrivals_of(row, seat); row.rule == distribution.rule && !cpus.empty())
+                return cpus;
+    return {};
 }
 
 } // namespace
 
 std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,
                                     const TaskId& task) {
-    for (const auto* seat : lane_seats(resolved, assignments, task)) {
-        const auto& distribution = assignments.distribution(seat->table);
-        const auto* nic = resolved.lanes(distribution.among); // of one interface
-        if (distribution.kind == Kind::lanes && nic == nullptr) continue;
-        const auto cpu = nic == nullptr ? arrival_of(resolved, seat->now) : nic->arrival_cpu(seat->now);
-        if (cpu) return cpu;
-    }
+    for (const auto* seat : lane_seats(resolved, assignments, task))
+        if (const auto cpus = arrivals_of(resolved, assignments.distribution(seat->table), seat->now);
+            !cpus.empty())
+            return cpus.contains(seat->now) ? seat->now : cpus.first();
     return std::nullopt;
 }
 
 NotSteered why_no_arrival(const ResolvedPolicy& resolved) {
     const bool is_of_others =
         !resolved.nics.empty() &&
-        std::ranges::all_of(resolved.nics, [](const auto& nic) { return nic.arrivals.empty(); });
+        std::ranges::all_of(resolved.nics, [](const auto& nic) { return nic.queues.empty(); });
     return is_of_others ? NotSteered::of_others : NotSteered::no_lane;
 }
 
@@ -122,10 +140,11 @@ struct Crowd {
 using Crowds = std::map<unsigned, Crowd>; ///< by the CPU where packets arrive
 
 /// Lanes that share an arrival CPU are one.
-Crowds lanes_of(const ResolvedPolicy& resolved, const std::vector<Slot>& slots) {
+Crowds lanes_of(const ResolvedPolicy& resolved, const DistributionId& id, const std::vector<Slot>& slots) {
     Crowds crowds;
     for (const auto& slot : slots)
-        if (const auto cpu = arrival_of(resolved, slot.cpus.first())) crowds.try_emplace(*cpu, Crowd{slot});
+        if (const auto cpus = arrivals_of(resolved, id, slot.cpus.first()); !cpus.empty())
+            crowds.try_emplace(cpus.first(), Crowd{slot});
     return crowds;
 }
 
@@ -150,11 +169,13 @@ std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Pla
     std::map<unsigned, Crowds> tables;
     for (const auto& worker : workers)
         for (const auto* seat : lane_seats(resolved, assignments, worker)) {
-            const auto* slots = slots_of(placements, assignments.distribution(seat->table));
+            const auto& id = assignments.distribution(seat->table);
+            const auto* slots = slots_of(placements, id);
             if (slots == nullptr || !seat->cpuset.empty()) continue;
-            auto& crowds = tables.try_emplace(seat->table, lanes_of(resolved, *slots)).first->second;
-            const auto arrival = arrival_of(resolved, seat->now);
-            if (const auto lane = arrival ? crowds.find(*arrival) : crowds.end(); lane != crowds.end())
+            auto& crowds = tables.try_emplace(seat->table, lanes_of(resolved, id, *slots)).first->second;
+            const auto cpus = arrivals_of(resolved, id, seat->now);
+            if (const auto lane = cpus.empty() ? crowds.end() : crowds.find(cpus.first());
+                lane != crowds.end())
                 lane->second.workers.emplace_back(worker, seat->now);
         }
     std::vector<WorkerMove> moves;
@@ -193,8 +214,11 @@ OnLane find_lane(const ResolvedPolicy& resolved, const Placements& placements, c
 /// True if the interrupts of the lane, or what they hand on, are handled on the CPU.
 bool is_served_on(const ResolvedPolicy& resolved, const Slot& slot, unsigned cpu) {
     if (slot.cpus.contains(cpu)) return true;
-    return std::ranges::any_of(
-        resolved.nics, [&](const NicLanes& nic) { return nic.interrupt_cpu(slot.cpus.first()) == cpu; });
+    for (const auto& lanes : resolved.nics)
+        for (const auto& nic : lanes.queues)
+            for (const auto& queue : nic)
+                if (queue.cpu == cpu && queue.seat.intersects(slot.cpus)) return true;
+    return false;
 }
 
 std::vector<std::uint64_t> count_by_slot(const ResolvedPolicy& resolved, const std::vector<Slot>& slots,

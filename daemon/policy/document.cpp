@@ -241,9 +241,10 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
     fields.read("index", rule.index);
     if (const auto* entry = fields.find("slot")) rule.slot = read_slot(*entry, report);
     fields.read("leave", rule.leave);
+    fields.read("nics", rule.nics);
     read_placement(fields, rule.placement, report);
     if (rule.placement.near_measured) place_singly(rule.placement);
-    for (const char* key : {"cpus", "near", "spread", "bind", "smt"})
+    for (const char* key : {"nics", "cpus", "near", "spread", "bind", "smt"})
         if (const auto* entry = rule.leave ? fields.find(key) : nullptr)
             report.error(*entry->name,
                          fmt::format("'{}' for threads that 'leave: true' says not to touch", key),
@@ -384,6 +385,8 @@ Policy read_document(const Node& root, Report& report) {
     read_model(fields, policy, report);
     if (const auto* entry = fields.find("nics")) read_nics(*entry, policy, report);
     fields.read("irqs", policy.irqs);
+    fields.read("rps", policy.rps);
+    if (const auto* entry = fields.find("rps")) policy.rps_at = report.text_at(*entry->value);
     read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
     fields.read("together", policy.together);

@@ -83,10 +83,11 @@ struct Placement {
 struct ThreadRule {
     std::vector<Pattern> names; ///< any of; empty: every name
     std::optional<std::pair<unsigned, unsigned>>
-        index;           ///< place among the process's threads by tid, 0 = main thread
-    std::string slot;    ///< threads that join it have this rule, whatever their names; "": none can
-    bool leave = false;  ///< `leave: true`: these threads are not touched
-    Placement placement; ///< policy's values where the rule states none
+        index;                 ///< place among the process's threads by tid, 0 = main thread
+    std::string slot;          ///< threads that join it have this rule, whatever their names; "": none can
+    bool leave = false;        ///< `leave: true`: these threads are not touched
+    std::vector<Pattern> nics; ///< names or globs of those that they read from; empty: as their process
+    Placement placement;       ///< policy's values where the rule states none
     Position at;
     /// No name leads to it.
     [[nodiscard]] bool is_for_joined_only() const { return !slot.empty() && names.empty() && !index; }
@@ -128,9 +129,11 @@ struct Policy {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
-    std::vector<Pattern> irqs;      ///< other interrupts, by handler or PCI function
-    bool separate = false;          ///< interrupts off the worker's core, but in its cache group
-    bool steering = true;           ///< maps of XPS, RPS and RFS of the NICs are set, too
+    std::vector<Pattern> irqs;  ///< other interrupts, by handler or PCI function
+    bool separate = false;      ///< interrupts off the worker's core, but in its cache group
+    bool steering = true;       ///< maps of XPS, RPS and RFS of the NICs are set, too
+    std::optional<CpuExpr> rps; ///< CPUs to which RPS hands packets on; no value: seats of readers
+    Position rps_at;
     Steer steer = Steer::automatic; ///< only `full` steers
 
     Drift drift = Drift::enforce;

@@ -90,6 +90,7 @@ std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
     if (!rule.slot.empty()) text += fmt::format("    slot: {}\n", yaml_text(rule.slot));
     if (rule.index) text += fmt::format("    index: {}-{}\n", rule.index->first, rule.index->second);
     if (rule.leave) return text;
+    if (!rule.nics.empty()) text += fmt::format("    nics: {}\n", patterns(rule.nics));
     Placement own = rule.placement;
     // `near: measured` means another company in a rule than above it.
     own.near_measured = own.near_measured && own.near_at != of_policy.near_at;
@@ -117,6 +118,7 @@ std::string to_yaml(const Policy& policy) {
     text += policy.model_auto ? "affinity: auto\n" : word("affinity", policy.model);
     text += fmt::format("nics: {}\n", policy.nics_auto ? "auto" : patterns(policy.nics));
     if (!policy.irqs.empty()) text += fmt::format("irqs: {}\n", patterns(policy.irqs));
+    if (policy.rps) text += fmt::format("rps: {}\n", yaml_text(to_string(*policy.rps)));
     text += placement(policy.placement, "") + word("together", policy.together);
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)

@@ -71,8 +71,9 @@ TEST(Lanes, MoreTasksThanCoresNearTheNicHaveTheOthersToo) {
     EXPECT_EQ(queue_cpus(4, full, 9), (Cpus{"4", "6", "0", "2"})) << "there are no more";
     EXPECT_EQ(queue_cpus(2, full, 4), (Cpus{"4", "6"})) << "the queues are near";
     EXPECT_EQ(queue_cpus(4, full + "cpus: nic\n", 4), (Cpus{"4", "6", "4", "6"})) << "as the policy says";
-    EXPECT_EQ(queue_cpus(4, full, 0), (Cpus{"4", "6", "4", "6"})) << "no task is known to need them";
-    EXPECT_EQ(queue_cpus(4, "affinity: irq\n", 0), (Cpus{"4", "6", "4", "6"}));
+    EXPECT_EQ(queue_cpus(4, full, 0), (Cpus{"4", "6", "0", "2"})) << "one a core while no reader is known";
+    EXPECT_EQ(queue_cpus(4, "affinity: irq\n", 0), (Cpus{"4", "6", "0", "2"}));
+    EXPECT_EQ(queue_cpus(4, "affinity: irq\ncpus: nic\n", 0), (Cpus{"4", "6", "4", "6"}));
 }
 
 TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
@@ -85,7 +86,7 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     const auto rps = std::ranges::find_if(world.placements.queues, [](const QueueTarget& target) {
         return to_string(target.subject) == "eth0 rx-0";
     });
-    EXPECT_EQ(rps->reason.text, "RPS spreads its 1 queue over 2 cores");
+    EXPECT_EQ(rps->reason.text, "RPS hands its packets on to the lanes of 0-3");
 }
 
 TEST(Lanes, WithoutSteeringOnlyInterruptsArePlaced) {
@@ -153,8 +154,8 @@ TEST(Lanes, IrqModelSpreadsQueuesAndLeavesTasks) {
     const auto where = wanted(world.placements);
     EXPECT_EQ(where.at("eth0-TxRx-0"), "0");
     EXPECT_EQ(where.at("eth0-TxRx-1"), "2");
-    EXPECT_EQ(where.at("eth0-TxRx-2"), "0");
-    EXPECT_EQ(where.at("eth0-TxRx-3"), "2");
+    EXPECT_EQ(where.at("eth0-TxRx-2"), "4") << "the next nearest";
+    EXPECT_EQ(where.at("eth0-TxRx-3"), "6");
     EXPECT_EQ(world.plan(thread(1, "a")).state, ThreadPlan::State::left_alone);
 }
 
@@ -182,8 +183,8 @@ TEST(Lanes, SeparateLeavesRoomForInterruptsInEachCacheGroupAsFarAsThereIsAny) {
                           machine, {{"p0", {{{"eth0"}, workers}}}});
         CpuSet lanes;
         std::map<std::string, unsigned> lines;
-        for (const auto& lane : world.placements.policies.front().lanes("eth0")->lanes)
-            lanes |= lane.cpus;
+        for (const auto& seat : test::seats(*world.placements.policies.front().nic("eth0")))
+            lanes |= seat;
         ASSERT_EQ(lanes.count(), workers);
         std::size_t mixed = 0;
         for (const auto& target : world.placements.queues) {

@@ -121,7 +121,7 @@ TEST(Load, TheLanesOfAnInterfaceCountWhateverItsName) {
             EXPECT_NE(why.find("the lane of " + name + ":"), std::string::npos) << why;
             masks.insert(world.settle(task));
         }
-        EXPECT_EQ(masks.size(), 2U) << name << ": a lane for each core near it";
+        EXPECT_EQ(masks.size(), 4U) << name << ": each has a core of its own";
         Weight tasks = 0;
         for (unsigned cpu = 0; cpu < 8; ++cpu)
             tasks += world.assignments.load().on_cpu(cpu) - world.placements.load->on_cpu(cpu);

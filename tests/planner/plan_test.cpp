@@ -260,8 +260,8 @@ TEST(Plan, AServerWhoseCpusetHasNoLaneIsPlacedElsewhereInIt) {
     World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
                 {{"p0", {{{"eth0"}, 2}}}});
     CpuSet cpuset = world.placements.policies[0].usable;
-    for (const auto& lane : world.placements.policies[0].all_lanes)
-        cpuset = cpuset - lane.cpus;
+    for (const auto& seat : test::seats(world.placements.policies[0].nics[0]))
+        cpuset = cpuset - seat;
     ASSERT_FALSE(cpuset.empty());
     const auto task = thread(1, "a");
     const auto plan = plan_thread(world.planning(), {.id = task.id, .policy = 0, .cpuset = &cpuset}, {task});

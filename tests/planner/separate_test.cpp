@@ -47,8 +47,8 @@ Mixed mixed(const Placements& placements, const topology::Topology& topology) {
     CpuSet all;
     for (const auto& policy : placements.policies)
         for (const auto& nic : policy.nics)
-            for (const auto& lane : nic.lanes)
-                for (const unsigned cpu : lane.cpus) {
+            for (const auto& seat : nic.seats() > 0 ? test::seats(nic) : std::vector<CpuSet>{})
+                for (const unsigned cpu : seat) {
                     cores[policy.policy->name] |= topology.core_of(cpu);
                     all |= topology.core_of(cpu);
                 }
@@ -99,10 +99,10 @@ MovedAway moved(const Placements& before, const Placements& after) {
         const auto same = std::ranges::find(after.queues, target.subject, &QueueTarget::subject);
         count.interrupts += same == after.queues.end() || same->wanted != target.wanted ? 1U : 0U;
     }
-    const auto& old = before.policies.front().nics.front().lanes;
-    const auto& now = after.policies.front().nics.front().lanes;
+    const auto old = test::seats(before.policies.front().nics.front());
+    const auto now = test::seats(after.policies.front().nics.front());
     for (std::size_t i = 0; i < std::min(old.size(), now.size()); ++i)
-        count.lanes += old[i].cpus != now[i].cpus ? 1U : 0U;
+        count.lanes += old[i] != now[i] ? 1U : 0U;
     return count;
 }
 
@@ -147,11 +147,11 @@ TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
     add_nic(machine, "eth0", 3, 30);
     const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, 3}}}});
     const auto& before = world.placements.policies.front().nics.front();
-    ASSERT_EQ(before.interrupts, (std::vector<unsigned>{3, 4, 5}));
+    ASSERT_EQ(test::interrupts(before), (std::vector<unsigned>{3, 4, 5}));
     machine.topology.online -= CpuSet{3};
     const auto next = test::recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
     const auto& after = next.policies.front().nics.front();
-    EXPECT_EQ(after.interrupts, (std::vector<unsigned>{6, 4, 5}));
+    EXPECT_EQ(test::interrupts(after), (std::vector<unsigned>{6, 4, 5}));
 }
 
 TEST(Separate, InterruptsOnTheCoreOfAnyPolicysWorkerAreTold) {

@@ -109,7 +109,8 @@ TEST(SharedLanes, MoreWorkersThanTheNodeHasCoresUseThatOfTheOtherPortToo) {
         ++cores[world.settle(task)];
     }
     EXPECT_EQ(cores, (std::map<std::string, int>{{"0-1", 1}, {"2-3", 1}, {"4-5", 1}, {"6-7", 1}}));
-    EXPECT_EQ(interrupts(world, "eth0"), interrupts(world, "eth1"));
+    EXPECT_EQ(interrupts(world, "eth0"), (Names{"0", "2"}));
+    EXPECT_EQ(interrupts(world, "eth1"), (Names{"4", "6"})) << "each worker has one queue";
 }
 
 TEST(SharedLanes, TheActivePortsNodeDecidesAndAFailoverMovesAll) {
@@ -124,7 +125,6 @@ TEST(SharedLanes, TheActivePortsNodeDecidesAndAFailoverMovesAll) {
     ASSERT_NE(lanes, nullptr);
     EXPECT_EQ(lanes->nics, (Names{"eth0", "eth1"}));
     EXPECT_EQ(lanes->spares, Names{"eth0"});
-    EXPECT_EQ(lanes->near, CpuSet::range(4, 7));
 
     world.machine.nics.back().active_lower = "eth0";
     world.reload({one_task}, {{"p0", {{{"eth0", "eth1"}, 1}}}});
@@ -133,18 +133,6 @@ TEST(SharedLanes, TheActivePortsNodeDecidesAndAFailoverMovesAll) {
     world.machine.nics.back().active_lower.reset();
     world.reload({one_task}, {{"p0", {{{"eth0", "eth1"}, 1}}}});
     EXPECT_EQ(world.settle(task), "0-1") << "all carry traffic now: the lower of equals";
-}
-
-TEST(SharedLanes, AnActivePortWhoseNodeIsForbiddenIsSaid) {
-    auto machine = bonded(0, 1);
-    machine.nics.back().active_lower = "eth1";
-    World world({std::string(one_task) + "cpus: \"0-3\"\n"}, machine, {{"p0", {{{"eth0", "eth1"}, 1}}}});
-    auto task = thread(1, "a");
-    EXPECT_EQ(world.settle(task), "0-1");
-    EXPECT_EQ(at_home(world, task, {"eth0", "eth1"}), 100U);
-    ASSERT_NE(problem_of(world, "eth1"), nullptr);
-    EXPECT_NE(problem_of(world, "eth1")->find("may use no CPU near it"), std::string::npos);
-    EXPECT_EQ(problem_of(world, "eth0"), nullptr);
 }
 
 TEST(SharedLanes, AVlanOnABondAndABridgeOnTopOfItAreTheBond) {
@@ -230,9 +218,9 @@ TEST(SharedLanes, WhatServesOneProcessWithAnotherIsServedWithAllOfThem) {
     ASSERT_EQ(groups.size(), 2U);
     EXPECT_EQ(groups[0].nics, (Names{"eth0", "eth2", "eth3"}));
     EXPECT_EQ(groups[0].name, "eth0");
-    EXPECT_EQ(groups[0].lanes.size(), 2U) << "two processes";
+    EXPECT_EQ(groups[0].seats(), 2U) << "two processes";
     EXPECT_EQ(groups[1].nics, Names{"eth1"});
-    EXPECT_EQ(groups[1].lanes.size(), 1U);
+    EXPECT_EQ(groups[1].seats(), 1U);
 }
 
 TEST(SharedLanes, WithoutTasksNothingIsShared) {
@@ -326,8 +314,8 @@ TEST(SharedLanes, WhateverBelongsTogetherHasOneSetOfLanesAndNothingIsInTwo) {
         const auto& resolved = world.placements.policies[0];
         std::map<std::string, const NicLanes*> lanes;
         for (const auto& group : resolved.nics) {
-            ASSERT_FALSE(group.lanes.empty());
-            EXPECT_LE(group.lanes.size(), 4U) << "one on a core";
+            for (const auto& row : group.rows)
+                EXPECT_LE(row.slots.size(), 4U) << "one on a core";
             shared += group.nics.size() > 1 ? 1 : 0;
             for (const auto& nic : group.nics)
                 EXPECT_TRUE(lanes.emplace(nic, &group).second) << nic << " is in two";
@@ -339,15 +327,15 @@ TEST(SharedLanes, WhateverBelongsTogetherHasOneSetOfLanesAndNothingIsInTwo) {
                 if (lanes.contains(name)) groups.insert(lanes.at(name));
             return groups.size() < 2;
         };
-        for (const auto& [names, tasks] : chance.usage.at("p0"))
-            EXPECT_TRUE(are_together(names));
+        for (const auto& [readers, tasks] : chance.usage.at("p0"))
+            EXPECT_TRUE(are_together(readers.nics));
         for (const auto& nic : chance.machine.nics)
             EXPECT_TRUE(are_together(nic.lower)) << nic.name;
         for (const auto& target : world.placements.queues) {
             const auto* irq = std::get_if<IrqMask>(&target.subject);
             if (irq == nullptr) continue;
-            const auto is_it = [&](const Slot& lane) { return lane.cpus.contains(target.wanted.cpus()); };
-            EXPECT_TRUE(std::ranges::any_of(lanes.at(target.nic)->lanes, is_it)) << irq->label;
+            const auto is_it = [&](const CpuSet& seat) { return seat.contains(target.wanted.cpus()); };
+            EXPECT_TRUE(std::ranges::any_of(test::seats(*lanes.at(target.nic)), is_it)) << irq->label;
         }
     }
     EXPECT_GT(shared, 1000U) << "enough of what this is about";

@@ -19,7 +19,7 @@ class TaskSlotTest : public testing::Test {
         test::add_nic(machine, "eth0", 0, queues, 30);
         world_.emplace(std::vector<std::string>{each_connection_a_process + more}, std::move(machine),
                        NicUsage{{"p0", {{{"eth0"}, queues}}}});
-        for (const auto& slot : world_->placements.policies[0].nics[0].lanes)
+        for (const auto& slot : world_->placements.policies[0].nics[0].rows[0].slots)
             lanes_.push_back(slot.cpus.first());
     }
     /// The lane of a process; places it first if it is new.
@@ -163,7 +163,9 @@ class WithSeparateInterrupts : public TaskSlotTest {
 TEST_F(WithSeparateInterrupts, TheLaneWhoseInterruptsArriveThereIsMeant) {
     const auto& nic = world_->placements.policies[0].nics[0];
     const auto before = lane_of(1), to = other_than(before);
-    const auto cpu = nic.interrupt_cpu(to);
+    std::optional<unsigned> cpu;
+    for (const auto& queue : nic.queues[0])
+        if (queue.seat.contains(to)) cpu = queue.cpu;
     ASSERT_TRUE(cpu);
     ASSERT_NE(*cpu, to);
     const auto found = slot(1, {{*cpu, 10}});

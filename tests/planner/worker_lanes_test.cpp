@@ -44,7 +44,7 @@ TEST_F(WorkerLanes, ALaneThatHasOnlyTheMasterGetsAWorkerOfOneThatHasTwo) {
     // However they were dealt, both workers are brought to one lane first.
     const auto seat = world_.assignments.seats().find(other)->second;
     if (arrival(one) != arrival(other))
-        for (const auto& lane : policy().nics[0].lanes)
+        for (const auto& lane : policy().nics[0].rows[0].slots)
             if (lane.cpus.first() != seat.now) world_.assignments.move(other, seat.table, seat.now, lane);
     ASSERT_EQ(arrival(one), arrival(other));
     EXPECT_EQ(spread({one, other}).size(), 1U);

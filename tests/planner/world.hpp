@@ -36,6 +36,17 @@ struct NoUndo final : UndoLookup {
     [[nodiscard]] UndoPointer find(const Subject&) const override { return nullptr; }
 };
 
+/// Where readers sit, or where queues go while none is known.
+inline std::vector<CpuSet> seats(const NicLanes& lanes) { return lanes.cores(); }
+
+/// CPUs of the interrupts of the first interface's queues, in their order.
+inline std::vector<unsigned> interrupts(const NicLanes& lanes) {
+    std::vector<unsigned> cpus;
+    for (const auto& queue : lanes.queues.front())
+        cpus.push_back(queue.cpu);
+    return cpus;
+}
+
 /// The next plan of the same policies.
 inline Placements recompile(const policy::PolicySet& set, const Machine& machine, const NicUsage& usage,
                             const Placements& before) {

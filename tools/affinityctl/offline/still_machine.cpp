@@ -6,6 +6,8 @@
 #include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"
 #include "machine/reader.hpp"
+#include "planner/lanes.hpp"
+#include "planner/matcher.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -104,13 +106,16 @@ Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& polici
             idle.insert(policy.name);
     }
     planner::NicUsage usage;
+    const planner::Interfaces interfaces(still->machine_);
     for (const auto& process : still->processes_) {
         if (!process.policy || still->nics_[*process.policy].empty()) continue;
         const auto& policy = policies.policies[*process.policy];
         const auto& named = still->nics_[*process.policy];
-        usage[policy.name][named.size() == 1 ? named : planner::NicNames{}] +=
-            planner::distributes_threads(policy.placement) ? static_cast<unsigned>(process.threads.size())
-                                                           : 1;
+        planner::ReadingProcess reading{
+            .nics = named.size() == 1 ? &named : nullptr, .cpuset = still->cpuset(process), .rules = {}};
+        for (unsigned index = 0; const auto& thread : process.threads)
+            reading.rules.push_back(planner::rule_of(policy, thread.comm, index++, nullptr));
+        planner::count_readers(policy, interfaces, reading, usage);
     }
     still->placements_ = planner::compile(policies, still->machine_, usage, nullptr, idle);
     return still;

@@ -206,7 +206,7 @@ class Reading {
         for (const auto& process : asked)
             if (const auto found = usage.result().processes.find(process.id);
                 found != usage.result().processes.end())
-                for (const auto& name : found->second)
+                for (const auto& name : found->second.nics)
                     if (auto& nics = seen_.nics[process.policy]; std::ranges::find(nics, name) == nics.end())
                         nics.push_back(name);
     }
