@@ -89,6 +89,22 @@ bool is_hwirq_with_flow(std::string_view word) {
 
 bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
 
+/// A word between the hardware number and the handlers: the trigger; the flow, where it is a word of its own;
+/// "oob" of Dovetail's kernels (Xenomai), before the flow or alone. Source: kernel/irq/proc.c,
+/// show_interrupts.
+bool is_type(std::string_view word) {
+    const auto flow = word.starts_with("oob") ? word.substr(3) : word;
+    return is_trigger(word) || word == "oob" || (flow.starts_with('-') && is_hwirq_with_flow(flow));
+}
+
+/// What follows the words of the type.
+std::string_view after_type(Cursor cursor) {
+    auto rest = cursor.rest();
+    while (is_type(cursor.word()))
+        rest = cursor.rest();
+    return trim_text(rest);
+}
+
 struct Tail {
     std::string_view chip;
     std::string_view actions;
@@ -108,11 +124,7 @@ Tail cut_tail(std::string_view text) {
         if (is_hwirq_with_flow(word)) return {chip_before(word), trim_text(cursor.rest())};
         if (ends_in_flow(word))
             return {trim_text(text.substr(0, text.size() - cursor.rest().size())), trim_text(cursor.rest())};
-        if (!first && is_number(word)) {
-            Cursor ahead = cursor;
-            const bool has_trigger = is_trigger(ahead.word());
-            return {chip_before(word), trim_text(has_trigger ? ahead.rest() : cursor.rest())};
-        }
+        if (!first && is_number(word)) return {chip_before(word), after_type(cursor)};
     }
     // No number and no trigger (s390): the kernel separates the handlers by at least two spaces.
     const auto gap = text.find("  ");

@@ -2,6 +2,7 @@
 #include "planner/lanes.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -188,6 +189,26 @@ std::vector<std::string> labels_with_name(const machine::Machine& machine, const
     return labels;
 }
 
+/// Labels that begin with the interface's name or its device's, of lines that are not known to be its own. A
+/// device that lists its interrupts has no others.
+std::vector<std::string> left_out(const machine::Machine& machine, const Nic& nic) {
+    std::vector<std::string> labels;
+    if (!nic.msi_irqs.empty()) return labels;
+    const auto vectors = machine.vectors_of(nic.name);
+    const auto place = std::string_view(nic.device).substr(nic.device.rfind('/') + 1);
+    for (const auto& line : machine.irqs.irqs) {
+        if (std::ranges::find(vectors, line.number, &machine::Vector::irq) != vectors.end()) continue;
+        for (const auto& action : line.actions)
+            for (const std::string_view name : {std::string_view(nic.name), place})
+                if (action.starts_with(name) && action.size() > name.size() &&
+                    !std::isalnum(static_cast<unsigned char>(action[name.size()]))) {
+                    labels.push_back(action);
+                    break;
+                }
+    }
+    return labels;
+}
+
 } // namespace
 
 std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machine,
@@ -225,6 +246,11 @@ std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const ma
                 "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
                 "order of their numbers",
                 unknown.size(), driver, some_of(unknown)),
+            say_label);
+    if (const auto labels = left_out(machine, nic); !labels.empty())
+        add(fmt::format(
+                "{} of its interrupts stay where they are, as their labels are not known (driver {}): {}",
+                labels.size(), driver, some_of(labels)),
             say_label);
     if (!fixed.empty())
         add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",

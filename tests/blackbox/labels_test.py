@@ -55,6 +55,16 @@ class UnknownLabels(Planned):
         check = affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text
         self.assertIn("eth0: none of its interrupts is known (driver znic)", check)
 
+    def test_those_left_out_beside_known_ones_are_told(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        irqs = machine.nic("eth0", ["eth0-rx-0", "eth0.zq0", "eth0-rx-1", "eth0.zq1"], driver="znic", msi=False, queues=(2, 2))
+        machine.nic("eth01", ["eth01-rx-0"], driver="ixgbe")
+        plan, _, problems = self.plan(machine.root, self.irq_policy())
+        self.assertEqual({irqs[0]: "0", irqs[2]: "1"}, plan)
+        told = "2 of its interrupts stay where they are, as their labels are not known (driver znic): eth0.zq0, eth0.zq1"
+        self.assertEqual([f"eth0: {told}"], problems)
+        self.assertIn(told, affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text)
+
     def test_a_controller_that_refuses_every_mask_is_told(self):
         machine = Recorded(self.bin / "root", cpus=4)
         machine.nic("eth0", [], driver="am65-cpsw-nuss", queues=(1, 1))
@@ -183,6 +193,14 @@ class Usage(Net):
         self.server("server", "203.0.113.9")
         daemon = self.inside(web=policy("server", affinity="full", nics="auto", bind="core", settle=0))
         wait_for(lambda: {name for name, _ in self.placed(daemon)} == {nic}, lambda: daemon.status()["problems"])
+
+
+class LeftOut(OnMachine):
+    def test_status_names_labels_of_the_interface_that_fit_no_form(self):
+        irqs = self.machine.nic("eth0", ["eth0-rx-0", "eth0.zq0"], driver="znic", msi=False, queues=(1, 1))
+        daemon = self.acting(nic=policy(affinity="irq", nics=["eth0"]))
+        self.expect_irqs({irqs[0]: "0", irqs[1]: "0-3"})
+        self.assertIn("eth0.zq0", " ".join(daemon.problems()))
 
 
 class Workers(OnMachine):
