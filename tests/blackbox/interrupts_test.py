@@ -5,7 +5,7 @@ import shutil
 import socket
 import threading
 
-from house import run, wait_for
+from house import read, report, run, wait_for
 from machines import OnMachine
 
 IRQ = {"version": 1, "affinity": "irq", "nics": ["eth0"]}
@@ -149,6 +149,21 @@ class Refusals(OnMachine):
         wait_for(lambda: len(self.irq(irqs[1])) == 1 and self.irq(irqs[1]) != {1}, "it has another one of the policy's")
         daemon.stop()
         self.originals()
+
+    def test_where_every_cpu_is_full_each_is_asked_once_in_a_minute(self):
+        irqs = self.nic("eth0", 3)
+        files = [self.machine.put(f"proc/irq/{irq}/smp_affinity_list.error", 28) for irq in irqs]
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        daemon.later(10)
+        tries = sum(len(read(file.with_suffix(".tries"))) for file in files if file.with_suffix(".tries").exists())
+        report(f"{tries} writes for 3 interrupts in ten passes on 4 full CPUs")
+        self.assertLessEqual(tries, 4)
+        self.originals()
+        self.assertEqual(3, sum("No space left" in str(queue) for queue in daemon.status()["queues"]))
+        for file in files:
+            file.unlink()
+        daemon.ctl("apply")
+        self.apart(irqs)
 
     def test_an_original_that_is_refused_for_a_while_is_put_back_later(self):
         irqs, daemon = self.refused(16, "0-3")
