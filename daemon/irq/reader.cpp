@@ -66,10 +66,6 @@ class Cursor {
     std::string_view rest_;
 };
 
-bool is_trigger(std::string_view word) {
-    return word == "Level" || word == "Edge" || word == "None" || word == "edge" || word == "level";
-}
-
 /// "IR-PCI-MSI-edge", "xen-dyn-event": chip and flow in one word, as kernels before 3.19 and Xen print them.
 bool ends_in_flow(std::string_view word) {
     static constexpr std::array<std::string_view, 8> flows = {
@@ -89,12 +85,14 @@ bool is_hwirq_with_flow(std::string_view word) {
 
 bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
 
-/// A word between the hardware number and the handlers: the trigger; the flow, where it is a word of its own;
-/// "oob" of Dovetail's kernels (Xenomai), before the flow or alone. Source: kernel/irq/proc.c,
-/// show_interrupts.
+/// Between the hardware number and the handlers: the trigger, the flow as a word of its own, "oob" of
+/// Xenomai's kernels alone or before the flow. Source: kernel/irq/proc.c, show_interrupts.
 bool is_type(std::string_view word) {
+    static constexpr std::array<std::string_view, 6> words = {"Level", "Edge",  "None",
+                                                              "edge",  "level", "oob"};
     const auto flow = word.starts_with("oob") ? word.substr(3) : word;
-    return is_trigger(word) || word == "oob" || (flow.starts_with('-') && is_hwirq_with_flow(flow));
+    return std::ranges::find(words, word) != words.end() ||
+           (flow.starts_with('-') && is_hwirq_with_flow(flow));
 }
 
 /// What follows the words of the type.
@@ -210,7 +208,8 @@ void parse_line(std::string_view line, std::size_t columns, InterruptTable& tabl
 } // namespace
 
 const Irq* InterruptTable::find(unsigned number) const {
-    const auto found = std::ranges::find(irqs, number, &Irq::number);
+    auto found = std::ranges::lower_bound(irqs, number, {}, &Irq::number); // nearly all tables are ascending
+    if (found == irqs.end() || found->number != number) found = std::ranges::find(irqs, number, &Irq::number);
     return found == irqs.end() ? nullptr : &*found;
 }
 

@@ -65,6 +65,28 @@ class UnknownLabels(Planned):
         self.assertEqual([f"eth0: {told}"], problems)
         self.assertIn(told, affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text)
 
+    def test_those_of_xen_have_the_name_of_the_device(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        for number, name in enumerate(("enX0", "lan")):
+            irqs = machine.nic(name, [f"vif{number}-q{queue}-{way}" for queue in range(2) for way in ("tx", "rx")], driver="vif", queues=(2, 2),
+                               device=f"vif-{number}", msi=False)
+            plan, _, problems = self.plan(machine.root, self.irq_policy(name))
+            self.assertEqual((dict(zip(irqs, "0011")), []), (plan, problems))
+
+    def test_an_interface_that_was_renamed_while_it_was_up_keeps_its_interrupts(self):
+        """Their labels have the former name."""
+        for number, (driver, *forms) in enumerate((("ixgbe", "{}-TxRx-0", "{}-TxRx-1", "{}"), ("be2net", "{}-q0", "{}-q1"), ("tg3", "{}-tx-1", "{}-rx-1", "{}-0"),
+                                                   ("hinic", "{}_rxq0", "{}_txq0"), ("cxgb4", "{}-FWeventq", "{} (queue 0)", "{} (queue 1)"),
+                                                   ("vmxnet3", "{}-rxtx-0", "{}-rxtx-1", "{}-event-2"))):
+            plans = []
+            for name in ("lan0", "eth0", "uplink"):
+                machine = Recorded(self.bin / f"root{number}-{name}", cpus=4)
+                machine.nic("lan0", [form.format(name) for form in forms], driver=driver, queues=(2, 2))
+                plans.append(self.plan(machine.root, self.irq_policy("lan0")))
+            with self.subTest(driver):
+                self.assertEqual(2, len(plans[0][0]), plans[0])
+                self.assertEqual([plans[0]] * 3, plans)
+
     def test_a_controller_that_refuses_every_mask_is_told(self):
         machine = Recorded(self.bin / "root", cpus=4)
         machine.nic("eth0", [], driver="am65-cpsw-nuss", queues=(1, 1))
