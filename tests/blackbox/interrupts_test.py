@@ -243,6 +243,24 @@ class Leaving(OnMachine):
         daemon.stop()
         self.originals(others)
 
+    def test_an_interface_that_is_renamed_while_it_is_up(self):
+        """Their labels keep the former name."""
+        irqs = self.nic("uplink", 2)
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ | {"nics": ["uplink", "lan0"]})
+        places = self.apart(irqs)
+        net = self.machine.root / "sys/devices/pci0000:00/0000:41:00.0/net"
+        (net / "uplink").rename(net / "lan0")
+        (self.machine.root / "sys/class/net/uplink").unlink()
+        self.machine.link("sys/class/net/lan0", "sys/devices/pci0000:00/0000:41:00.0/net/lan0")
+
+        def placed():
+            return sorted((queue["nic"], queue.get("irq", 0)) for queue in daemon.status()["queues"] if queue["kind"] == "irq")
+        wait_for(lambda: placed() == [("lan0", irq) for irq in irqs], placed)
+        self.set_irq(irqs[0], "0-3")
+        self.expect_irqs({irq: ",".join(map(str, place)) for irq, place in zip(irqs, places)})
+        daemon.stop()
+        self.originals()
+
     def test_a_cpu_that_goes_and_comes(self):
         irqs = self.nic("eth0", 2)
         daemon = self.acting(nic=IRQ | {"cpus": "2-3"})
