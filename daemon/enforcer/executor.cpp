@@ -16,10 +16,9 @@ using planner::Action;
 using planner::UndoPointer;
 using planner::UndoRecord;
 
-constexpr std::size_t most_diversions_tried = 64;
-constexpr std::chrono::minutes diverted_for{10}; // vectors come free when devices go: rarely
-constexpr std::chrono::minutes fight_window{10}; // corrections further apart are no fight
-constexpr unsigned fight_threshold = 5, most_doublings = 6;
+constexpr std::chrono::minutes diverted_for{10}, full_for{1}; // vectors come free when devices go: rarely
+constexpr std::chrono::minutes fight_window{10};              // corrections further apart are no fight
+constexpr unsigned fight_threshold = 5, most_doublings = 6, most_diversions_tried = 64;
 
 /// The first rest after a fight; each further one lasts twice as long. Programs that set masks of their own
 /// do so every few seconds: the longest is about ten minutes. Passes are a minute apart, and irqbalance is
@@ -31,6 +30,7 @@ std::chrono::seconds first_rest(const Subject& subject) {
 std::size_t place_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
 
 bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
+bool is_irq(const Subject& subject) { return std::holds_alternative<machine::IrqMask>(subject); }
 
 void tell(Notice::Kind kind, const Action& action, Carried& carried, std::optional<Error> fault = {}) {
     carried.notices.push_back({kind, action, carried.applied, std::move(fault)});
@@ -152,6 +152,9 @@ void Executor::note_correction(const Action& action, Carried& carried) {
 }
 
 Carried Executor::carry_out(const Action& action, const Circumstances& circumstances) {
+    if (now_() >= full_until_) full_ = {};
+    if (is_irq(action.subject) && full_.contains(action.to.cpus()))
+        return Carried{{Outcome::full, {}, static_cast<int>(std::errc::no_space_on_device)}};
     Carried carried;
     UndoPointer written;
     if (enforcer_.acts()) {
@@ -170,6 +173,10 @@ Carried Executor::carry_out(const Action& action, const Circumstances& circumsta
         written = std::move(*done);
     }
     carried.applied = enforcer_.apply(action);
+    if (carried.applied.outcome == Outcome::full) {
+        full_ |= action.to.cpus();
+        full_until_ = now_() + full_for;
+    }
     if (carried.applied.outcome == Outcome::narrowed && is_task(action.subject)) {
         // Narrower than its cpuset makes it: another program has set that in between, so it is not ours.
         const auto room = room_of(action, circumstances);
@@ -230,6 +237,7 @@ Result<void> Executor::take_back(const Subject& subject, const UndoPointer& befo
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
     if (!circumstances.others) return;
     auto others = circumstances.others();
+    std::erase_if(others, [&](unsigned cpu) { return full_.contains(cpu); });
     if (others.size() > most_diversions_tried) others.resize(most_diversions_tried);
     for (const unsigned cpu : others) {
         Action other = action;
@@ -269,8 +277,7 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         refusal = {outcome, carried.applied.code, passes_};
     // A task of the kernel's that is immovable may become movable; a managed interrupt never does. But a line
     // that is being set up or taken down refuses with the same errno.
-    const bool is_managed =
-        outcome == Outcome::immovable && std::holds_alternative<machine::IrqMask>(subject);
+    const bool is_managed = outcome == Outcome::immovable && is_irq(subject);
     const bool is_momentary = is_of_the_moment(outcome);
     const bool is_unclear = (is_managed || is_momentary) && is_expected(subject);
     trouble.never_moves |= is_managed && !is_unclear;

@@ -116,7 +116,7 @@ class Executor final : public planner::BackoffLookup {
     /// They may, and no pass has begun since.
     [[nodiscard]] bool awaits_pass() const { return of_tasks_.is_announced; }
     /// Forgets fights, diversions and refusals: everything is asked for anew, and told again.
-    void begin_anew() { troubles_.clear(); }
+    void begin_anew() { troubles_.clear(), full_ = {}; }
     [[nodiscard]] const Troubles& troubles() const { return troubles_; }
     /// Null: it makes none.
     [[nodiscard]] const Trouble* trouble(const machine::Subject& subject) const;
@@ -186,6 +186,8 @@ class Executor final : public planner::BackoffLookup {
     }
     Changes of_tasks_, of_queues_;
     Troubles troubles_;
+    CpuSet full_; ///< CPUs that had no vector left: until then, no interrupt asks for one there
+    Clock::time_point full_until_{};
     std::uint64_t passes_ = 0;
     state::Journal::Cursor troubled_, past_; ///< up to where drop_gone() has looked
     std::array<std::uint64_t, 16> counts_{};

@@ -17,6 +17,14 @@ struct Draft {
     const LabelPattern* pattern = nullptr;
 };
 
+bool has(const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+bool lists(const Device& device, const Draft& draft) {
+    return std::ranges::binary_search(device.irqs, draft.line.irq);
+}
+
 void take(Draft& draft, LabelMatch match) {
     draft.pattern = match.pattern;
     draft.line.label = std::move(match.label);
@@ -69,7 +77,7 @@ const Device* find_owner(const Draft& draft, std::span<const Device> known, bool
     const Device* owner = nullptr;
     unsigned owners = 0;
     for (const auto& device : known) {
-        if (!label.device.empty() && label.device == device.name) {
+        if (!label.device.empty() && (label.device == device.name || label.device == device.platform)) {
             is_only = true;
             return &device;
         }
@@ -77,8 +85,7 @@ const Device* find_owner(const Draft& draft, std::span<const Device> known, bool
         const bool by_name = (!label.virtio.empty() && label.virtio == device.virtio) ||
                              (!label.pci.empty() && label.pci == device.pci) ||
                              (!label.platform.empty() && label.platform == device.platform);
-        const bool by_number = label.device.empty() && std::ranges::count(device.irqs, draft.line.irq) > 0;
-        if (!by_name && !by_number) continue;
+        if (!by_name && !lists(device, draft)) continue;
         if (owner == nullptr) owner = &device;
         ++owners;
     }
@@ -94,9 +101,17 @@ void apply_known(std::vector<Draft>& drafts, std::span<const Device> known, cons
         bool is_only = false;
         const auto* owner = find_owner(draft, known, is_only);
         if (owner == nullptr) continue;
-        if (!owner->driver.empty() && draft.pattern != nullptr)
-            if (auto match = table.match(draft.line.action, names, owner->driver);
-                match && match->pattern->only) {
+        const bool is_unknown = draft.pattern == nullptr;
+        const auto is_own = [&](const LabelPattern& form) {
+            return form.only && form.driver == owner->driver;
+        };
+        const auto fits = [&](const LabelMatch& match) {
+            return match.pattern->only ||
+                   (is_unknown && (match.pattern->driver == owner->driver || has(names, match.label.device)));
+        };
+        if (!owner->driver.empty() && (is_unknown || std::ranges::any_of(table.patterns(), is_own)))
+            if (auto match = table.match(draft.line.action, names, owner->driver, is_unknown);
+                match && fits(*match)) {
                 auto pci = std::move(draft.line.label.pci);
                 take(draft, std::move(*match));
                 if (draft.line.label.pci.empty()) draft.line.label.pci = std::move(pci);
@@ -106,7 +121,7 @@ void apply_known(std::vector<Draft>& drafts, std::span<const Device> known, cons
             label.is_nic = true;
             label.kind = draft.pattern == nullptr ? Kind::data_unknown : draft.pattern->kind;
         }
-        if (label.device.empty() && is_only) label.device = owner->name;
+        if (is_only && (label.device.empty() || label.device == owner->platform)) label.device = owner->name;
         if (!owner->driver.empty()) label.driver = owner->driver;
     }
 }
@@ -239,6 +254,12 @@ std::vector<Line> classify(std::span<const Irq* const> irqs, const InterruptTabl
         if (!device.platform.empty()) names.push_back(device.platform);
     }
     auto drafts = draft_lines(irqs, labels, names);
+    // An interface that was renamed has labels with its former name.
+    for (const auto& device : known)
+        for (const auto& draft : drafts)
+            if (const auto& name = draft.line.label.device;
+                !name.empty() && lists(device, draft) && !has(names, name))
+                names.push_back(name);
     inherit_function(drafts);
     apply_known(drafts, known, labels, names);
     claim_virtio(drafts);

@@ -17,7 +17,7 @@ struct Device {
     std::string pci;
     std::string virtio;
     std::string platform;
-    std::vector<unsigned> irqs; ///< the device's own list: msi_irqs, or irqs of an auxiliary device
+    std::vector<unsigned> irqs; ///< its own, ascending: msi_irqs, or irqs of an auxiliary device
     bool sub_function = false;  ///< of the PCI function
 };
 

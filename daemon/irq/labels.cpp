@@ -26,7 +26,7 @@ std::size_t digits(std::string_view text) {
 /// pattern has at most one, so trying each of its lengths is the whole search.
 class Matcher {
   public:
-    explicit Matcher(const std::vector<std::string>& known) : known_(known) {}
+    Matcher(const std::vector<std::string>& known, bool any_name) : known_(known), any_name_(any_name) {}
 
     bool run(std::string_view pattern, std::string_view text) {
         while (!pattern.empty()) {
@@ -39,7 +39,7 @@ class Matcher {
             const auto close = pattern.find('}');
             const auto slot = pattern.substr(1, close - 1);
             pattern.remove_prefix(close + 1);
-            if (slot == "IF" || slot == "NIC") return interface(slot == "NIC", pattern, text);
+            if (slot == "IF" || slot == "NIC") return interface(slot == "NIC" && !any_name_, pattern, text);
             const auto length = fill(slot, text);
             if (length == 0) return false;
             text.remove_prefix(length);
@@ -58,8 +58,8 @@ class Matcher {
         for (auto length = std::min({text.size(), text.find_first_of(" /:\t"), max_interface_name});
              length > 0; --length) {
             const auto name = text.substr(0, length);
-            if (known_only && !looks_like_interface(name) && !is_known(name)) continue;
             if (!run(pattern, text.substr(length))) continue;
+            if (known_only && !looks_like_interface(name) && !is_known(name)) continue;
             label.device = name;
             return true;
         }
@@ -107,6 +107,7 @@ class Matcher {
     }
 
     const std::vector<std::string>& known_;
+    bool any_name_;
 };
 
 } // namespace
@@ -156,11 +157,11 @@ std::optional<PatternFault> LabelTable::check(std::string_view label) {
 }
 
 std::optional<LabelMatch> LabelTable::match(std::string_view action, const std::vector<std::string>& known,
-                                            std::string_view driver) const {
+                                            std::string_view driver, bool any_name) const {
     if (action.empty() || action.size() > max_label) return std::nullopt;
     for (const auto& pattern : patterns_) {
         if (pattern.only && pattern.driver != driver) continue;
-        Matcher matcher(known);
+        Matcher matcher(known, any_name);
         if (!matcher.run(pattern.label, action)) continue;
         LabelMatch match{&pattern, std::move(matcher.label)};
         match.label.driver = pattern.driver;

@@ -52,9 +52,10 @@ class LabelTable {
     explicit LabelTable(std::vector<LabelPattern> patterns) : patterns_(std::move(patterns)) {}
 
     /// `known`: names of interfaces and platform devices. `driver`: of the interface that the line belongs
-    /// to, "" if it is not known. The match refers to this table.
-    [[nodiscard]] std::optional<LabelMatch>
-    match(std::string_view action, const std::vector<std::string>& known, std::string_view driver = {}) const;
+    /// to, "" if it is not known. `any_name`: {NIC} is as {IF}. The match refers to this table.
+    [[nodiscard]] std::optional<LabelMatch> match(std::string_view action,
+                                                  const std::vector<std::string>& known,
+                                                  std::string_view driver = {}, bool any_name = false) const;
     [[nodiscard]] const std::vector<LabelPattern>& patterns() const { return patterns_; }
 
   private:

@@ -66,10 +66,6 @@ class Cursor {
     std::string_view rest_;
 };
 
-bool is_trigger(std::string_view word) {
-    return word == "Level" || word == "Edge" || word == "None" || word == "edge" || word == "level";
-}
-
 /// "IR-PCI-MSI-edge", "xen-dyn-event": chip and flow in one word, as kernels before 3.19 and Xen print them.
 bool ends_in_flow(std::string_view word) {
     static constexpr std::array<std::string_view, 8> flows = {
@@ -88,6 +84,24 @@ bool is_hwirq_with_flow(std::string_view word) {
 }
 
 bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
+
+/// Between the hardware number and the handlers: the trigger, the flow as a word of its own, "oob" of
+/// Xenomai's kernels alone or before the flow. Source: kernel/irq/proc.c, show_interrupts.
+bool is_type(std::string_view word) {
+    static constexpr std::array<std::string_view, 6> words = {"Level", "Edge",  "None",
+                                                              "edge",  "level", "oob"};
+    const auto flow = word.starts_with("oob") ? word.substr(3) : word;
+    return std::ranges::find(words, word) != words.end() ||
+           (flow.starts_with('-') && is_hwirq_with_flow(flow));
+}
+
+/// What follows the words of the type.
+std::string_view after_type(Cursor cursor) {
+    auto rest = cursor.rest();
+    while (is_type(cursor.word()))
+        rest = cursor.rest();
+    return trim_text(rest);
+}
 
 struct Tail {
     std::string_view chip;
@@ -108,11 +122,7 @@ Tail cut_tail(std::string_view text) {
         if (is_hwirq_with_flow(word)) return {chip_before(word), trim_text(cursor.rest())};
         if (ends_in_flow(word))
             return {trim_text(text.substr(0, text.size() - cursor.rest().size())), trim_text(cursor.rest())};
-        if (!first && is_number(word)) {
-            Cursor ahead = cursor;
-            const bool has_trigger = is_trigger(ahead.word());
-            return {chip_before(word), trim_text(has_trigger ? ahead.rest() : cursor.rest())};
-        }
+        if (!first && is_number(word)) return {chip_before(word), after_type(cursor)};
     }
     // No number and no trigger (s390): the kernel separates the handlers by at least two spaces.
     const auto gap = text.find("  ");
@@ -198,7 +208,8 @@ void parse_line(std::string_view line, std::size_t columns, InterruptTable& tabl
 } // namespace
 
 const Irq* InterruptTable::find(unsigned number) const {
-    const auto found = std::ranges::find(irqs, number, &Irq::number);
+    auto found = std::ranges::lower_bound(irqs, number, {}, &Irq::number); // nearly all tables are ascending
+    if (found == irqs.end() || found->number != number) found = std::ranges::find(irqs, number, &Irq::number);
     return found == irqs.end() ? nullptr : &*found;
 }
 

@@ -26,8 +26,8 @@ using Places = std::vector<std::size_t>; ///< of interfaces
 /// The interface whose line one may be, by what is known of it.
 struct Index {
     std::unordered_map<unsigned, Places> numbers;
-    std::unordered_map<std::string_view, Places> functions;        ///< of PCI
-    std::vector<std::pair<std::string_view, std::size_t>> words{}; ///< that a label may hold
+    std::unordered_map<std::string_view, Places> functions;   ///< of PCI
+    std::vector<std::pair<std::string, std::size_t>> words{}; ///< that a label may hold
 };
 
 Index make_index(std::span<const Nic> nics) {
@@ -45,7 +45,7 @@ Index make_index(std::span<const Nic> nics) {
             if (!word->empty()) index.words.emplace_back(*word, i);
         // Lines of SoC devices have the platform device's name, or were asked for before there was a name.
         if (nic.pci.empty() && nic.virtio.empty()) {
-            index.words.emplace_back(last_part(nic.device), i);
+            index.words.emplace_back(to_device(nic).platform, i);
             index.words.emplace_back("eth%d", i);
         }
     }
@@ -177,8 +177,9 @@ void number_equal_labels(std::vector<Vector>& vectors) {
 
 irq::Device to_device(const Nic& nic) {
     irq::Device device{nic.name, nic.driver, nic.pci, nic.virtio, {}, nic.msi_irqs, nic.is_sub_function};
-    // SoC drivers name their lines after the platform device.
+    // SoC drivers name their lines after the platform device, Xen's after "vif-0" without the dash.
     if (nic.pci.empty() && nic.virtio.empty()) device.platform = last_part(nic.device);
+    if (device.platform.starts_with("vif-")) device.platform.erase(3, 1);
     return device;
 }
 

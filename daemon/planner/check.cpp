@@ -143,45 +143,49 @@ class Checker {
         if (!found.empty()) own_ = std::move(found);
     }
 
-    /// False if a part of the expression names something that the machine does not have; there is a finding
-    /// then.
-    bool parts(const CpuExpr& expr, const Position& at) {
+    /// False if a part of the expression that must be there names something that the machine does not have;
+    /// there is a finding then. After '-' and '!' it is only noted: one file may be for machines of several
+    /// sizes.
+    bool parts(const CpuExpr& expr, const Position& at, bool is_needed = true) {
         bool good = true;
-        for (const auto& child : expr.children)
-            good = parts(child, at) && good;
+        for (const auto& child : expr.children) {
+            const bool is_taken =
+                expr.op == Op::complement || (expr.op == Op::subtract && &child == &expr.children.back());
+            good = parts(child, at, is_needed && !is_taken) && good;
+        }
         if (!expr.children.empty()) return good;
-        if (expr.op == Op::list) return list(expr, at);
-        if (expr.op == Op::nic && !expr.name.empty()) return nic(expr, at);
+        if (expr.op == Op::list) return list(expr, at, is_needed);
+        if (expr.op == Op::nic && !expr.name.empty()) return nic(expr, at, is_needed);
         const auto cpus = evaluate(expr, machine_.topology, near_, own_);
         if (cpus) return true;
-        add(Severity::error, at, expr, cpus.error().message, cpus.error().hint);
-        return false;
+        add(is_needed ? Severity::error : Severity::note, at, expr, cpus.error().message, cpus.error().hint);
+        return !is_needed;
     }
 
-    bool list(const CpuExpr& expr, const Position& at) {
+    bool list(const CpuExpr& expr, const Position& at, bool is_needed) {
         const auto& topology = machine_.topology;
         const CpuSet present = topology.present | topology.online;
         const CpuSet missing = expr.ids - present;
         if (!missing.empty()) {
-            add(Severity::error, at, expr,
+            add(is_needed ? Severity::error : Severity::note, at, expr,
                 cpus_text(missing) + (missing.count() == 1 ? " does" : " do") + " not exist on this machine",
                 "it has " + present.to_list());
-            return false;
+            return !is_needed;
         }
         const CpuSet offline = expr.ids - topology.online;
-        if (!offline.empty())
+        if (is_needed && !offline.empty())
             add(Severity::warning, at, expr,
                 cpus_text(offline) + (offline.count() == 1 ? " is" : " are") + " offline now");
         return true;
     }
 
-    bool nic(const CpuExpr& expr, const Position& at) {
+    bool nic(const CpuExpr& expr, const Position& at, bool is_needed) {
         if (std::ranges::any_of(nic_names_,
                                 [&](std::string_view name) { return glob_match(expr.name, name); }))
             return true;
-        add(Severity::warning, at, expr, "no interface here is named " + policy::in_quotes(expr.name),
-            nic_hint(expr.name));
-        return false;
+        add(is_needed ? Severity::warning : Severity::note, at, expr,
+            "no interface here is named " + policy::in_quotes(expr.name), nic_hint(expr.name));
+        return !is_needed;
     }
 
     /// The online CPUs of a placement; no value if it states none, or cannot be evaluated.

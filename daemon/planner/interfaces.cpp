@@ -2,6 +2,7 @@
 #include "planner/lanes.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -190,14 +191,21 @@ std::string some_of(const std::vector<std::string>& names) {
     return names.size() > most ? fmt::format("{} and {} more", text, names.size() - most) : text;
 }
 
-/// Handlers whose labels hold the interface's name or its device's.
-std::vector<std::string> labels_with_name(const machine::Machine& machine, const Nic& nic) {
-    const auto place = std::string_view(nic.device).substr(nic.device.rfind('/') + 1);
+/// Handlers whose labels hold the interface's name or its device's. `at_front`: only those that begin with
+/// it.
+std::vector<std::string> labels_with_name(const machine::Machine& machine, const Nic& nic, bool at_front) {
+    const auto place = nic.device.substr(nic.device.rfind('/') + 1);
+    const auto holds = [&](const std::string& label, const std::string& name) {
+        if (!at_front) return label.contains(name);
+        return label.starts_with(name) && std::isalnum(static_cast<unsigned char>(label[name.size()])) == 0;
+    };
+    const auto vectors = machine.vectors_of(nic.name);
     std::vector<std::string> labels;
     for (const auto& line : machine.irqs.irqs)
-        for (const auto& action : line.actions)
-            if (action.contains(nic.name) || (!place.empty() && action.contains(place)))
-                labels.push_back(action);
+        for (const auto& label : line.actions)
+            if ((holds(label, nic.name) || holds(label, place)) &&
+                std::ranges::find(vectors, line.number, &machine::Vector::irq) == vectors.end())
+                labels.push_back(label);
     return labels;
 }
 
@@ -226,7 +234,7 @@ std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const ma
     }
     const std::string driver = nic.driver.empty() ? "unknown" : nic.driver;
     if (!has_data) {
-        const auto labels = labels_with_name(machine, nic);
+        const auto labels = labels_with_name(machine, nic, false);
         add(fmt::format("none of its interrupts is known (driver {}): only XPS is set; {}", driver,
                         labels.empty() ? "no label holds its name or its device's"
                                        : "labels with its name: " + some_of(labels)),
@@ -238,6 +246,13 @@ std::vector<Problem> interrupt_problems(const ResolvedPolicy& resolved, const ma
                 "the labels of {} of its interrupts are not known (driver {}): {}; they are dealt out in "
                 "order of their numbers",
                 unknown.size(), driver, some_of(unknown)),
+            say_label);
+    // A device that lists its interrupts has no others.
+    const auto others = nic.msi_irqs.empty() ? labels_with_name(machine, nic, true) : NicNames();
+    if (!others.empty())
+        add(fmt::format(
+                "{} of its interrupts stay where they are, as their labels are not known (driver {}): {}",
+                others.size(), driver, some_of(others)),
             say_label);
     if (!fixed.empty())
         add(fmt::format("its interrupts {} stay where they are: their controller ({}) refuses every mask",

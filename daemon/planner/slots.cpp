@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <ranges>
 
 #include <fmt/format.h>
@@ -105,8 +106,14 @@ CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     return result;
 }
 
-std::unexpected<CpuExprError> wrong(const CpuExpr& expr, std::string message, std::string hint) {
-    return std::unexpected(CpuExprError{expr.offset, expr.length, std::move(message), std::move(hint)});
+/// The CPUs of a part without children, and what of it the machine lacks.
+struct Atom {
+    CpuSet cpus;
+    std::optional<CpuExprError> lack{};
+};
+
+Atom lacking(const CpuExpr& expr, CpuSet cpus, std::string message, std::string hint) {
+    return {std::move(cpus), CpuExprError{expr.offset, expr.length, std::move(message), std::move(hint)}};
 }
 
 /// Groups by the numbers that people call them by.
@@ -135,45 +142,101 @@ Numbered sockets(const Topology& topology) {
     return sockets.empty() ? counted(topology.packages) : sockets;
 }
 
-Evaluated chosen(const CpuExpr& expr, const Numbered& groups, const char* what) {
+Atom chosen(const CpuExpr& expr, const Numbered& groups, const char* what) {
     CpuSet cpus, known;
     for (const auto& [id, group] : groups) {
         known.insert(id);
         if (expr.ids.contains(id)) cpus |= group;
     }
     if (const CpuSet missing = expr.ids - known; !missing.empty())
-        return wrong(expr, fmt::format("there is no {} {} on this machine", what, missing.first()),
-                     known.empty() ? "it has none" : "it has " + known.to_list());
-    return cpus;
+        return lacking(expr, cpus, fmt::format("there is no {} {} on this machine", what, missing.first()),
+                       known.empty() ? "it has none" : "it has " + known.to_list());
+    return {cpus};
 }
 
-Evaluated numbers(const CpuExpr& expr, const Topology& topology) {
+Atom numbers(const CpuExpr& expr, const Topology& topology) {
     const CpuSet missing = expr.ids - topology.possible;
-    if (missing.empty()) return expr.ids;
-    return wrong(expr, fmt::format("CPU {} does not exist on this machine", missing.to_list()),
-                 "it has CPUs " + topology.possible.to_list());
+    if (missing.empty()) return {expr.ids};
+    return lacking(expr, expr.ids - missing,
+                   fmt::format("CPU {} does not exist on this machine", missing.to_list()),
+                   "it has CPUs " + topology.possible.to_list());
 }
 
-Evaluated kinds(const CpuExpr& expr, const Topology& topology) {
+Atom kinds(const CpuExpr& expr, const Topology& topology) {
     std::string known;
     for (const auto& kind : topology.kinds) {
-        if (kind.name == expr.name) return kind.cpus;
+        if (kind.name == expr.name) return {kind.cpus};
         known += (known.empty() ? "" : ", ") + kind.name;
     }
     if (topology.kinds.empty() && expr.name == "performance")
-        return topology.online; // all cores are alike, so each is of the best kind
-    return wrong(expr, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
-                 known.empty() ? "all its cores are alike" : "it has " + known);
+        return {topology.online}; // all cores are alike, so each is of the best kind
+    return lacking(expr, {}, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
+                   known.empty() ? "all its cores are alike" : "it has " + known);
 }
 
-Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
-    if (expr.name.empty()) return own;
+Atom interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
+    if (expr.name.empty()) return {own};
     CpuSet cpus;
     for (const auto& [name, near] : nics)
         if (glob_match(expr.name, name)) cpus |= near;
-    if (!cpus.empty()) return cpus;
-    return wrong(expr, fmt::format("there is no interface '{}' here", expr.name),
-                 nics.empty() ? "" : fmt::format("there are {}", fmt::join(nics | std::views::keys, ", ")));
+    if (!cpus.empty()) return {cpus};
+    return lacking(expr, {}, fmt::format("there is no interface '{}' here", expr.name),
+                   nics.empty() ? "" : fmt::format("there are {}", fmt::join(nics | std::views::keys, ", ")));
+}
+
+Atom atom(const CpuExpr& expr, const Topology& topology, const Nics& nics, const CpuSet& own) {
+    switch (expr.op) {
+    case Op::list:
+        return numbers(expr, topology);
+    case Op::isolated:
+        return {topology.isolated};
+    case Op::nohz_full:
+        return {topology.nohz_full};
+    case Op::housekeeping:
+        return {topology.housekeeping};
+    case Op::smt:
+        return {topology.smt_secondary()};
+    case Op::node:
+        if (topology.nodes.empty() && expr.ids == CpuSet{0})
+            return {topology.online}; // a machine without NUMA is node 0
+        return chosen(expr, nodes(topology), "NUMA node");
+    case Op::socket:
+        return chosen(expr, sockets(topology), "socket");
+    case Op::die:
+        return chosen(expr, counted(topology.dies), "die");
+    case Op::cluster:
+        return chosen(expr, counted(topology.clusters), "cluster");
+    case Op::llc:
+        return chosen(expr, counted(topology.llc_groups()), "last-level-cache group");
+    case Op::core:
+        return chosen(expr, counted(topology.cores), "core");
+    case Op::kind:
+        return kinds(expr, topology);
+    case Op::nic:
+        return interfaces(expr, nics, own);
+    default:
+        return {topology.online};
+    }
+}
+
+/// `is_needed`: an error if the machine lacks a part.
+Evaluated value_of(const CpuExpr& expr, const Topology& topology, const Nics& nics, const CpuSet& own,
+                   bool is_needed) {
+    if (expr.children.empty()) {
+        auto found = atom(expr, topology, nics, own);
+        if (is_needed && found.lack) return std::unexpected(std::move(*found.lack));
+        return std::move(found.cpus);
+    }
+    is_needed = is_needed && expr.op != Op::complement;
+    auto left = value_of(expr.children.front(), topology, nics, own, is_needed);
+    if (!left) return left;
+    if (expr.op == Op::complement) return topology.online - *left;
+    is_needed = is_needed && expr.op != Op::subtract;
+    const auto right = value_of(expr.children.back(), topology, nics, own, is_needed);
+    if (!right) return right;
+    if (expr.op == Op::unite) return *left | *right;
+    if (expr.op == Op::intersect) return *left & *right;
+    return *left - *right;
 }
 
 } // namespace
@@ -284,48 +347,7 @@ std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset
 }
 
 Evaluated evaluate(const CpuExpr& expr, const Topology& topology, const Nics& nics, const CpuSet& own) {
-    switch (expr.op) {
-    case Op::list:
-        return numbers(expr, topology);
-    case Op::all:
-        return topology.online;
-    case Op::isolated:
-        return topology.isolated;
-    case Op::nohz_full:
-        return topology.nohz_full;
-    case Op::housekeeping:
-        return topology.housekeeping;
-    case Op::smt:
-        return topology.smt_secondary();
-    case Op::node:
-        if (topology.nodes.empty() && expr.ids == CpuSet{0})
-            return topology.online; // a machine without NUMA is node 0
-        return chosen(expr, nodes(topology), "NUMA node");
-    case Op::socket:
-        return chosen(expr, sockets(topology), "socket");
-    case Op::die:
-        return chosen(expr, counted(topology.dies), "die");
-    case Op::cluster:
-        return chosen(expr, counted(topology.clusters), "cluster");
-    case Op::llc:
-        return chosen(expr, counted(topology.llc_groups()), "last-level-cache group");
-    case Op::core:
-        return chosen(expr, counted(topology.cores), "core");
-    case Op::kind:
-        return kinds(expr, topology);
-    case Op::nic:
-        return interfaces(expr, nics, own);
-    default:
-        break;
-    }
-    auto left = evaluate(expr.children.front(), topology, nics, own);
-    if (!left) return left;
-    if (expr.op == Op::complement) return topology.online - *left;
-    const auto right = evaluate(expr.children.back(), topology, nics, own);
-    if (!right) return right;
-    if (expr.op == Op::unite) return *left | *right;
-    if (expr.op == Op::intersect) return *left & *right;
-    return *left - *right;
+    return value_of(expr, topology, nics, own, true);
 }
 
 } // namespace affinityd::planner

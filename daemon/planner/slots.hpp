@@ -57,7 +57,8 @@ struct Slot {
 /// The CPUs that an expression stands for on a machine. They are online, except for CPU numbers that are
 /// written out: those must be possible, and are kept while they are offline. `nics`: the CPUs near each
 /// interface, for nic:NAME, where NAME may be a glob. `own`: what a bare `nic` stands for. The error gives
-/// the offending part by its place in the text.
+/// the part that the machine lacks by its place in the text; after '-' and '!' such a part takes nothing
+/// away.
 [[nodiscard]] std::expected<CpuSet, policy::CpuExprError>
 evaluate(const policy::CpuExpr& expr, const topology::Topology& topology,
          const std::map<std::string, CpuSet, std::less<>>& nics, const CpuSet& own);

@@ -5,7 +5,7 @@ import shutil
 import socket
 import threading
 
-from house import run, wait_for
+from house import read, report, run, wait_for
 from machines import OnMachine
 
 IRQ = {"version": 1, "affinity": "irq", "nics": ["eth0"]}
@@ -150,6 +150,21 @@ class Refusals(OnMachine):
         daemon.stop()
         self.originals()
 
+    def test_where_every_cpu_is_full_each_is_asked_once_in_a_minute(self):
+        irqs = self.nic("eth0", 3)
+        files = [self.machine.put(f"proc/irq/{irq}/smp_affinity_list.error", 28) for irq in irqs]
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ)
+        daemon.later(10)
+        tries = sum(len(read(file.with_suffix(".tries"))) for file in files if file.with_suffix(".tries").exists())
+        report(f"{tries} writes for 3 interrupts in ten passes on 4 full CPUs")
+        self.assertLessEqual(tries, 4)
+        self.originals()
+        self.assertEqual(3, sum("No space left" in str(queue) for queue in daemon.status()["queues"]))
+        for file in files:
+            file.unlink()
+        daemon.ctl("apply")
+        self.apart(irqs)
+
     def test_an_original_that_is_refused_for_a_while_is_put_back_later(self):
         irqs, daemon = self.refused(16, "0-3")
         self.apart(irqs)
@@ -227,6 +242,24 @@ class Leaving(OnMachine):
         self.apart(others)
         daemon.stop()
         self.originals(others)
+
+    def test_an_interface_that_is_renamed_while_it_is_up(self):
+        """Their labels keep the former name."""
+        irqs = self.nic("uplink", 2)
+        daemon = self.acting({"reconcile": "1s"}, nic=IRQ | {"nics": ["uplink", "lan0"]})
+        places = self.apart(irqs)
+        net = self.machine.root / "sys/devices/pci0000:00/0000:41:00.0/net"
+        (net / "uplink").rename(net / "lan0")
+        (self.machine.root / "sys/class/net/uplink").unlink()
+        self.machine.link("sys/class/net/lan0", "sys/devices/pci0000:00/0000:41:00.0/net/lan0")
+
+        def placed():
+            return sorted((queue["nic"], queue.get("irq", 0)) for queue in daemon.status()["queues"] if queue["kind"] == "irq")
+        wait_for(lambda: placed() == [("lan0", irq) for irq in irqs], placed)
+        self.set_irq(irqs[0], "0-3")
+        self.expect_irqs({irq: ",".join(map(str, place)) for irq, place in zip(irqs, places)})
+        daemon.stop()
+        self.originals()
 
     def test_a_cpu_that_goes_and_comes(self):
         irqs = self.nic("eth0", 2)

@@ -55,6 +55,38 @@ class UnknownLabels(Planned):
         check = affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text
         self.assertIn("eth0: none of its interrupts is known (driver znic)", check)
 
+    def test_those_left_out_beside_known_ones_are_told(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        irqs = machine.nic("eth0", ["eth0-rx-0", "eth0.zq0", "eth0-rx-1", "eth0.zq1"], driver="znic", msi=False, queues=(2, 2))
+        machine.nic("eth01", ["eth01-rx-0"], driver="ixgbe")
+        plan, _, problems = self.plan(machine.root, self.irq_policy())
+        self.assertEqual({irqs[0]: "0", irqs[2]: "1"}, plan)
+        told = "2 of its interrupts stay where they are, as their labels are not known (driver znic): eth0.zq0, eth0.zq1"
+        self.assertEqual([f"eth0: {told}"], problems)
+        self.assertIn(told, affinityctl("--root", machine.root, "check", self.bin / "nic.yaml", code=None).text)
+
+    def test_those_of_xen_have_the_name_of_the_device(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        for number, name in enumerate(("enX0", "lan")):
+            irqs = machine.nic(name, [f"vif{number}-q{queue}-{way}" for queue in range(2) for way in ("tx", "rx")], driver="vif", queues=(2, 2),
+                               device=f"vif-{number}", msi=False)
+            plan, _, problems = self.plan(machine.root, self.irq_policy(name))
+            self.assertEqual((dict(zip(irqs, "0011")), []), (plan, problems))
+
+    def test_an_interface_that_was_renamed_while_it_was_up_keeps_its_interrupts(self):
+        """Their labels have the former name."""
+        for number, (driver, *forms) in enumerate((("ixgbe", "{}-TxRx-0", "{}-TxRx-1", "{}"), ("be2net", "{}-q0", "{}-q1"), ("tg3", "{}-tx-1", "{}-rx-1", "{}-0"),
+                                                   ("hinic", "{}_rxq0", "{}_txq0"), ("cxgb4", "{}-FWeventq", "{} (queue 0)", "{} (queue 1)"),
+                                                   ("vmxnet3", "{}-rxtx-0", "{}-rxtx-1", "{}-event-2"))):
+            plans = []
+            for name in ("lan0", "eth0", "uplink"):
+                machine = Recorded(self.bin / f"root{number}-{name}", cpus=4)
+                machine.nic("lan0", [form.format(name) for form in forms], driver=driver, queues=(2, 2))
+                plans.append(self.plan(machine.root, self.irq_policy("lan0")))
+            with self.subTest(driver):
+                self.assertEqual(2, len(plans[0][0]), plans[0])
+                self.assertEqual([plans[0]] * 3, plans)
+
     def test_a_controller_that_refuses_every_mask_is_told(self):
         machine = Recorded(self.bin / "root", cpus=4)
         machine.nic("eth0", [], driver="am65-cpsw-nuss", queues=(1, 1))
@@ -183,6 +215,14 @@ class Usage(Net):
         self.server("server", "203.0.113.9")
         daemon = self.inside(web=policy("server", affinity="full", nics="auto", bind="core", settle=0))
         wait_for(lambda: {name for name, _ in self.placed(daemon)} == {nic}, lambda: daemon.status()["problems"])
+
+
+class LeftOut(OnMachine):
+    def test_status_names_labels_of_the_interface_that_fit_no_form(self):
+        irqs = self.machine.nic("eth0", ["eth0-rx-0", "eth0.zq0"], driver="znic", msi=False, queues=(1, 1))
+        daemon = self.acting(nic=policy(affinity="irq", nics=["eth0"]))
+        self.expect_irqs({irqs[0]: "0", irqs[1]: "0-3"})
+        self.assertIn("eth0.zq0", " ".join(daemon.problems()))
 
 
 class Workers(OnMachine):

@@ -46,6 +46,19 @@ class Cpus(OnRecording):
         kinds = {kind: self.ctl("cpus", f"kind:{kind}").out.strip() for kind in ("performance", "efficiency", "lowpower")}
         self.assertEqual({"performance": "0-3", "efficiency": "4-5", "lowpower": "6-7"}, kinds)
 
+    def test_one_file_is_for_machines_of_several_sizes(self):
+        machine = self.machine_of(8)
+        irqs = machine.nic("eth0", [f"eth0-TxRx-{queue}" for queue in range(8)], driver="ixgbe")
+        for cpus, meant in (("all - 64-255", 8), ("all - 6-255", 6), ("!node:7", 8), ("all - core:0,99", 7), ("0-3 - nic:eth7", 4)):
+            with self.subTest(cpus):
+                told = self.check(nic=IRQ | {"cpus": cpus})
+                self.assertIn("0 errors, 0 warnings, 1 note", told)
+                self.assertIn("nic.yaml:", told)
+                self.assertEqual(meant, len({self.plan(nic=IRQ | {"cpus": cpus})[irq] for irq in irqs}))
+        for cpus in ("0-63", "64-255 - 0", "node:7 - node:8"):
+            with self.subTest(cpus):
+                self.assertIn("1 error", self.check(code=3, nic=IRQ | {"cpus": cpus}))
+
     def test_pasted_lists(self):
         self.machine_of(8)
         for text, meant in (("0 2 4", "0,2,4"), ("0-1 4-5", "0-1,4-5"), ("0 2-3 & 2-7", "2-3"), ("0, 2", "0,2")):

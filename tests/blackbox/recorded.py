@@ -123,11 +123,12 @@ class Recorded:
                          + f"  {chip}   {number}-edge      {label}")
         self.put("proc/interrupts", "\n".join(lines))
 
-    def nic(self, name, labels=(), driver="example", pci=None, node=0, queues=None, msi=True, up=True, folders=True, virtual=False, address=None):
-        """An interface, with an interrupt for each label; their numbers. `queues`: (rx, tx), else one for each label."""
+    def nic(self, name, labels=(), driver="example", pci=None, node=0, queues=None, msi=True, up=True, folders=True, virtual=False, address=None, device=None):
+        """An interface, with an interrupt for each label; their numbers. `queues`: (rx, tx), else one for each label. `device`: one that is not of
+        PCI, below /sys/devices."""
         self.nics += 1
         pci = pci or f"0000:{0x40 + self.nics:02x}:00.0"
-        device = f"sys/devices/{'virtual' if virtual else f'pci0000:00/{pci}'}"
+        device = f"sys/devices/{device or ('virtual' if virtual else f'pci0000:00/{pci}')}"
         net = f"{device}/net/{name}"
         irqs = [self.irq(label, node=node, folder=folders) for label in labels]
         rx, tx = queues or (max(1, len(irqs)),) * 2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a daemon on a made-up machine (see machines.py): what it writes into a file of /proc/irq or
 // of a queue replaces the file's text, as it does in the kernel's own. FILE.error, "ERRNO" or "ERRNO VALUE",
-// makes writes fail: all, or those of that value.
+// makes writes fail: all, or those of that value; FILE.tries gets a byte for each.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,6 +27,11 @@ ssize_t write(int fd, const void* data, size_t size) {
         const int words = fscanf(file, "%d %63s", &number, value);
         fclose(file);
         if (words == 1 || (words == 2 && strlen(value) == size && memcmp(value, data, size) == 0)) {
+            strcpy(path + length, ".tries");
+            if ((file = fopen(path, "ae")) != NULL) {
+                fputc('.', file);
+                fclose(file);
+            }
             errno = number;
             return -1;
         }

@@ -62,6 +62,10 @@ INSTANTIATE_TEST_SUITE_P(
         TailCase{"  IR-PCI-MSI-edge eth0-q0", "IR-PCI-MSI-edge", {"eth0-q0"}},
         TailCase{"  GICv2 175 Level     PCIe PME, aerdrv", "GICv2", {"PCIe PME", "aerdrv"}},
         TailCase{"  IO-APIC  11-fasteoi   uhci_hcd:usb3, eth1", "IO-APIC", {"uhci_hcd:usb3", "eth1"}},
+        TailCase{"  GICv3  66 Level    -fasteoi   eth0", "GICv3", {"eth0"}},
+        TailCase{"  IR-IO-APIC   16    -fasteoi   eth0, oob", "IR-IO-APIC", {"eth0", "oob"}},
+        TailCase{"  PCI-MSI 524288 oob-edge      eth0-TxRx-0", "PCI-MSI", {"eth0-TxRx-0"}},
+        TailCase{"  GICv3  27 Level    oob  arch_timer", "GICv3", {"arch_timer"}},
         TailCase{"  PCI-MSI 5-edge      enp5s0f4 (queue 17)", "PCI-MSI", {"enp5s0f4 (queue 17)"}}));
 
 TEST(ParseInterrupts, ChipOfADeviceDomainGivesTheFunction) {

@@ -66,7 +66,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"eth0-q3-tx", tx, "eth0", 3}, Case{"eth0-fp-2", txrx, "eth0", 2},
         Case{"enp4s0f0np0-TxRx-", data_unknown, "enp4s0f0np0", -1}, Case{"eth3_g1_tx", tx, "eth3", 1},
         Case{"skge@pci:0000:05:00.0", txrx, "", -1, "0000:05:00.0"}, Case{"eth0", control, "eth0", -1},
-        Case{"my-nic-rx-1", rx, "my-nic", 1}, Case{"enp2s0f1np1", control, "enp2s0f1np1", -1}));
+        Case{"enahisic2i0-rx15", rx, "enahisic2i0", 15}, Case{"enahisic2i0-tx15", tx, "enahisic2i0", 15},
+        Case{"eth0-txc-1", tx, "eth0", 1}, Case{"my-nic-rx-1", rx, "my-nic", 1},
+        Case{"enp2s0f1np1", control, "enp2s0f1np1", -1}));
 
 INSTANTIATE_TEST_SUITE_P(
     NoNic, Labels,

@@ -49,6 +49,11 @@ TEST(CpuExpr, EachOperatorAndAtomNamesItsCpus) {
         {"!(smt | node:1)", "0,2"},
         {"llc:0 & !smt - housekeeping", ""},
         {"0-3-1", "0,2-3"},
+        {"all - 6-255", "0-5"},
+        {"!node:1,7", "0-3"},
+        {"all - socket:9 - core:40 - llc:7 - die:5 - kind:middle - nic:eth9", "0-6"},
+        {"0-3 & !(1 | node:7)", "0,2-3"},
+        {"all - (64-255 - 2)", "0-6"},
     };
     for (const auto& [text, expected] : cases) {
         const auto expr = policy::parse_cpu_expr(text);
@@ -87,7 +92,7 @@ TEST(CpuExpr, APartThatThisMachineLacksIsNamedWithItsPlace) {
         {"0 | node:3", 4, "no NUMA node 3", "0-1"},        {"socket:9", 0, "no socket 9", "0-1"},
         {"llc:0,5", 0, "last-level-cache group 5", "0-1"}, {"die:0", 0, "no die 0", "none"},
         {"4-9", 0, "CPU 8-9 does not exist", "0-7"},       {"kind:middle", 0, "'middle'", "performance"},
-        {"nic:eth9", 0, "no interface 'eth9'", "br-lan"},
+        {"nic:eth9", 0, "no interface 'eth9'", "br-lan"},  {"node:7 - node:8", 0, "no NUMA node 7", "0-1"},
     };
     for (const auto& [text, offset, message, hint] : cases) {
         const auto cpus = evaluate(*policy::parse_cpu_expr(text), machine(), nics, {});

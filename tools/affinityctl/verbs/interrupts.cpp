@@ -298,10 +298,12 @@ json irq_json(const Line& line, const Owners& owners, const MachineIrqs& machine
 json irqs_json(const MachineIrqs& machine, bool nics_only) {
     std::vector<affinityd::irq::Device> devices;
     Owners owners;
-    for (const auto& nic : machine.nics) {
+    auto vectors = affinityd::machine::vectors_of_all(machine.nics, machine.table);
+    for (std::size_t i = 0; i < machine.nics.size(); ++i) {
+        const auto& nic = machine.nics[i];
         if (!nic.device.empty()) devices.push_back(affinityd::machine::to_device(nic));
-        for (const auto& vector : affinityd::machine::nic_vectors(nic, machine.table))
-            owners.emplace(vector.irq, std::pair(&nic, vector));
+        for (auto& vector : vectors[i])
+            owners.emplace(vector.irq, std::pair(&nic, std::move(vector)));
     }
     auto entries = json::array();
     const auto lines = affinityd::irq::classify(machine.table, devices);
