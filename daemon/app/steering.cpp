@@ -26,10 +26,13 @@ namespace {
 using planner::AtArrivals;
 using planner::NotSteered;
 
-constexpr std::array distances{std::chrono::milliseconds(50), std::chrono::milliseconds(450),
-                               std::chrono::milliseconds(2500)}; // looks after a process was placed
+using std::chrono::milliseconds;
+constexpr std::array distances{milliseconds(10),  milliseconds(40),  milliseconds(150),
+                               milliseconds(400), milliseconds(900), milliseconds(2500)}; // looks after news
+constexpr milliseconds shortest_between_looks{50};
 constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60},
-    between_moves{60}; // the last of one task
+    between_hurries{5}, between_moves{60}; // the last of one task
+constexpr int most_hurries = 4;            // events that are heeded at once
 constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 /// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
 constexpr std::size_t most_listed = 16U << 20, most_listed_again = 512U << 10;
@@ -89,8 +92,14 @@ void Steering::observe(const KnownProcess& process) {
     }
     space_of_.erase(process.id); // it may have got a namespace of its own before it executed the program
     if (!shared_.acts() || !steers(process)) return;
+    hurry();
+}
+
+/// Has look() come as soon as it may, and some times more after that.
+void Steering::hurry() {
     looks_ = distances.size();
-    next_look_ = std::min(next_look_, Clock::now() + distances.front());
+    next_look_ =
+        std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + shortest_between_looks));
 }
 
 bool Steering::begin_counting() {
@@ -124,11 +133,18 @@ void Steering::end_all() {
 }
 
 void Steering::take_events() {
-    const auto is_paused = reads_ ? reads_->take_events() : std::nullopt;
-    if (!is_paused) return;
-    is_paused_ |= *is_paused;
-    next_look_ =
-        std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + between_events));
+    if (!reads_) return;
+    auto opened = reads_->take_events();
+    if (opened.processes.empty()) return;
+    is_paused_ |= opened.is_paused;
+    opened_.merge(opened.processes);
+    const auto now = Clock::now();
+    hurried_ = std::max(hurried_, now - most_hurries * between_hurries);
+    if (hurried_ + between_hurries <= now) {
+        hurried_ += between_hurries;
+        return hurry();
+    }
+    next_look_ = std::min(next_look_, std::max(now + distances.front(), last_look_ + between_events));
 }
 
 void Steering::look() {
@@ -141,7 +157,9 @@ void Steering::look() {
         return;
     }
     last_look_ = now;
-    is_paused_ |= reads_->take_events().value_or(false);
+    auto opened = reads_->take_events();
+    is_paused_ |= opened.is_paused;
+    opened_.merge(opened.processes);
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
     Takers takers;
     accepts_.clear();
@@ -169,6 +187,9 @@ void Steering::look() {
     reads_->note_readers(has_unread);
     if (has_datagrams || has_unread) next_look_ = std::min(next_look_, now + between_events);
     is_paused_ = false;
+    opened_.clear();
+    for (const int pid : std::exchange(started_, {}))
+        tasks_.has_started(pid);
 }
 
 void Steering::note_reads(const locality::ReadCounts& found) {
@@ -356,14 +377,17 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
         return tell(space, fmt::format("listeners in network namespace {} are steered as before: {}", name,
                                        listeners.error().to_string()));
     tell(space, "");
+    find_waiting(space, *listeners);
     judge_all(space, *listeners, takers);
+    note_started(space);
     weigh(space, takers);
     if (is_paused_) space.listed.clear();
     auto wanted = choose(pids.front(), space, listeners->size());
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
-    const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
-        return !one.second.cpu && one.second.why == NotSteered::settling;
-    });
+    const bool is_settling =
+        space.lanes->is_adopted() && std::ranges::any_of(space.seen, [](const auto& one) {
+            return !one.second.cpu && one.second.why == NotSteered::settling;
+        });
     if ((wanted != space.in_force && !is_settling) || is_paused_) {
         if (!space.lanes->set(wanted)) {
             space.no_room = "there is no room for all services, lanes and slots";
@@ -388,7 +412,9 @@ void Steering::mark(Space& space, const Processes& processes) {
     std::map<TaskId, Scans> scans;
     for (const auto* process : processes) {
         auto& its = scans[process->id] = std::move(space.scans[process->id]);
-        if (its.number >= distances.size() && process != processes[space.turn]) continue;
+        if (opened_.contains(process->id.tid)) its.number = 0;
+        its.is_due = its.number < distances.size() || process == processes[space.turn];
+        if (!its.is_due) continue;
         const bool datagrams = resolved(*process)->policy->steer == policy::Steer::accept;
         auto found = space.lanes->mark(process->id.tid, datagrams);
         if (!found) continue; // it has ended, or the next look tries again
@@ -398,16 +424,63 @@ void Steering::mark(Space& space, const Processes& processes) {
     space.scans = std::move(scans);
 }
 
+/// Which threads wait on which listeners, so that those are steered from their first connection.
+void Steering::find_waiting(Space& space, const steer::Listeners& listeners) const {
+    std::set<std::uint64_t> inodes;
+    for (const auto& [cookie, listener] : listeners)
+        if (listener.at.protocol == steer::Protocol::tcp) inodes.insert(listener.inode);
+    std::map<std::uint64_t, int> holders;
+    for (auto& [process, its] : space.scans) {
+        if (its.is_due)
+            if (auto use = inventory::read_listener_use(shared_.root, process.tid, inodes))
+                its.use = std::move(*use);
+        for (const auto& [inode, descriptor] : its.use.held)
+            ++holders[inode];
+    }
+    space.waiting.clear();
+    for (const auto& [process, its] : space.scans)
+        for (const auto& wait : its.use.waits)
+            if (wait.is_sure || holders[wait.listener] == 1)
+                space.waiting.emplace(wait.listener, Server{process.tid, wait.thread});
+}
+
+bool Steering::still_holds(const Space& space, const KnownProcess& process, std::uint64_t inode) const {
+    const auto scans = space.scans.find(process.id);
+    if (scans == space.scans.end()) return false;
+    const auto held = scans->second.use.held.find(inode);
+    return held != scans->second.use.held.end() &&
+           inventory::holds_socket(shared_.root, process.id.tid, held->second, inode);
+}
+
+/// The threads that take connections from a listener: those that were counted, before that those that wait on
+/// it. A server's former workers, which have closed it, count no more as soon as others wait.
+std::vector<Steering::Server> Steering::servers(const Space& space, std::uint64_t cookie,
+                                                const steer::Listener& listener, const Takers& takers) const {
+    std::vector<Server> waiting, counted;
+    const auto [first, last] = space.waiting.equal_range(listener.inode);
+    for (const auto& [inode, server] : std::ranges::subrange(first, last))
+        waiting.push_back(server);
+    const auto [begin, end] = takers.equal_range(cookie);
+    for (const auto& [listens, taker] : std::ranges::subrange(begin, end)) {
+        const auto* process = tasks_.table().find(taker.process);
+        if (process == nullptr || !steers(*process)) continue;
+        const auto is_its = [pid = taker.process](const Server& server) { return server.process == pid; };
+        if (waiting.empty() || std::ranges::any_of(waiting, is_its) ||
+            still_holds(space, *process, listener.inode))
+            counted.push_back({taker.process, taker.thread});
+    }
+    return counted.empty() ? waiting : counted;
+}
+
 /// Where its tasks' packets arrive, if that is the same CPU for all of them.
-Steering::Seen Steering::judge(std::uint64_t cookie, const steer::Listener& listener,
+Steering::Seen Steering::judge(const Space& space, std::uint64_t cookie, const steer::Listener& listener,
                                const Takers& takers) const {
     Seen seen{.at = listener.at, .is_dual = listener.is_dual};
-    const auto [begin, end] = takers.equal_range(cookie);
-    for (auto taker = begin; taker != end; ++taker) {
-        const auto* process = tasks_.table().find(taker->second.process);
+    for (const auto& server : servers(space, cookie, listener, takers)) {
+        const auto* process = tasks_.table().find(server.process);
         if (process == nullptr || !steers(*process)) continue;
         const auto* its = resolved(*process);
-        const auto& worker = task_of(*process, taker->second.thread);
+        const auto& worker = task_of(*process, server.thread);
         std::optional<unsigned> cpu;
         auto why = NotSteered::settling;
         if (shared_.releases.process(process->id)) {
@@ -429,11 +502,11 @@ Steering::Seen Steering::judge(std::uint64_t cookie, const steer::Listener& list
 void Steering::judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers) {
     space.seen.clear();
     for (const auto& [cookie, listener] : listeners)
-        space.seen.emplace(cookie, judge(cookie, listener, takers));
+        space.seen.emplace(cookie, judge(space, cookie, listener, takers));
     // A socket of UDP belongs to the process that has it open until it is known which task reads from it.
     for (const auto& [process, scans] : space.scans)
         for (const auto& [cookie, socket] : scans.datagrams) {
-            auto& seen = space.seen.try_emplace(cookie, judge(cookie, socket, takers)).first->second;
+            auto& seen = space.seen.try_emplace(cookie, judge(space, cookie, socket, takers)).first->second;
             const auto& policy = *resolved(*find(process))->policy;
             if (seen.policy.empty()) seen.policy = policy.name, seen.process = process.tid;
             if (policy.steer != policy::Steer::accept)
@@ -441,6 +514,16 @@ void Steering::judge_all(Space& space, const steer::Listeners& listeners, const 
             else if (seen.why == NotSteered::not_seen && !reads_->has_other_protocols())
                 seen.leave_alone(NotSteered::no_event);
         }
+}
+
+/// A worker that takes connections from a listener of its own has started: it needs its place now.
+void Steering::note_started(const Space& space) {
+    std::map<steer::Address, std::size_t> listeners;
+    for (const auto& [cookie, seen] : space.seen)
+        ++listeners[seen.at];
+    for (const auto& [cookie, seen] : space.seen)
+        if (!seen.cpu && seen.why == NotSteered::settling && listeners[seen.at] > 1)
+            started_.insert(seen.process);
 }
 
 /// Once a minute: a worker that got more than twice its share passes on what exceeds that.
@@ -646,8 +729,17 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
 bool Steering::takes_none(const KnownProcess& process) const {
     const auto taker = accepts_.lower_bound({process.id.tid, 0});
     if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
-    const auto plan = plan_of(shared_.current->policy(process.policy).name);
-    return plan && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen);
+    const auto is_its = [&](const auto& one) { return one.second.process == process.id.tid; };
+    bool has_known = false;
+    for (const auto& [name, space] : spaces_) {
+        if (std::ranges::any_of(space.waiting, is_its)) return false;
+        for (const auto& [cookie, seen] : space.seen) {
+            if (seen.policy != shared_.current->policy(process.policy).name) continue;
+            if (seen.worker == TaskId{}) return false; // who takes from this one is not known
+            has_known = true;
+        }
+    }
+    return has_known;
 }
 
 status::PolicyStatus::Packets Steering::packets(const std::string& policy) const {

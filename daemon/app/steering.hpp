@@ -6,6 +6,7 @@
 #include "app/task_table.hpp"
 #include "app/work.hpp"
 #include "host/fd.hpp"
+#include "inventory/waits.hpp"
 #include "planner/steering.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
@@ -124,17 +125,24 @@ class Steering {
     };
     struct Scans {
         std::size_t number = 0;       ///< how often a process's descriptors were gone through
+        bool is_due = true;           ///< by this look
         steer::Listeners datagrams{}; ///< sockets of UDP that it has open
+        inventory::ListenerUse use{};
+    };
+    /// A thread that takes connections.
+    struct Server {
+        int process = 0, thread = 0;
     };
     /// A network namespace with processes whose policies steer.
     struct Space {
         std::optional<steer::Lanes> lanes;
         std::string trouble; ///< that it is not steered, or as before, and why; ""
         Clock::time_point retry{};
-        std::map<TaskId, Scans> scans; ///< of processes
-        std::size_t turn = 0;          ///< of the process whose descriptors are gone through next
-        std::string no_room;           ///< why listeners are the kernel's choice; "" if there is room for all
-        std::set<Port> listed;         ///< of which others' listeners are known
+        std::map<TaskId, Scans> scans;                ///< of processes
+        std::multimap<std::uint64_t, Server> waiting; ///< on listeners, by inode
+        std::size_t turn = 0;  ///< of the process whose descriptors are gone through next
+        std::string no_room;   ///< why listeners are the kernel's choice; "" if there is room for all
+        std::set<Port> listed; ///< of which others' listeners are known
         std::map<steer::Address, std::size_t> others; ///< these, and those that are steered: how many of each
         std::vector<steer::Service> in_force;
         std::map<std::uint64_t, Seen> seen; ///< by cookie
@@ -164,8 +172,15 @@ class Steering {
     void tell(Space& space, std::string trouble);
     void look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers);
     void mark(Space& space, const Processes& processes);
-    [[nodiscard]] Seen judge(std::uint64_t cookie, const steer::Listener& listener,
+    void find_waiting(Space& space, const steer::Listeners& listeners) const;
+    [[nodiscard]] bool still_holds(const Space& space, const KnownProcess& process,
+                                   std::uint64_t inode) const;
+    [[nodiscard]] std::vector<Server> servers(const Space& space, std::uint64_t cookie,
+                                              const steer::Listener& listener, const Takers& takers) const;
+    [[nodiscard]] Seen judge(const Space& space, std::uint64_t cookie, const steer::Listener& listener,
                              const Takers& takers) const;
+    void note_started(const Space& space);
+    void hurry();
     void judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers);
     static void weigh(Space& space, const Takers& takers);
     [[nodiscard]] std::optional<std::uint64_t> list_others(int process, Space& space,
@@ -182,7 +197,10 @@ class Steering {
     std::optional<steer::Reads> reads_;
     std::string why_not_; ///< nothing is counted; "": it is, or need not be
     Clock::time_point next_look_{}, last_look_{};
+    Clock::time_point hurried_{};              ///< up to then, events have used up their looks at once
     bool is_paused_ = false;                   ///< the kernel has paused a port
+    std::set<int> opened_;                     ///< processes that have opened listeners since the last look
+    std::set<int> started_;                    ///< processes that need not settle any longer
     std::size_t looks_ = 0;                    ///< after processes were placed, that are still to come
     std::map<std::uint64_t, Space> spaces_;    ///< by inode
     std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer

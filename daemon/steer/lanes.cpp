@@ -46,6 +46,7 @@ Listener listener_of(const steer_found& found) {
             .is_dual = found.is_dual != 0 && !at.local.is_ipv4(),
             .has_program = found.has_program != 0,
             .has_device = found.device != 0,
+            .inode = found.inode,
             .is_refused = found.refused != 0};
 }
 
@@ -76,13 +77,14 @@ struct Lanes::Program {
     Kept* kept = nullptr;
     std::uint64_t space = 0;
     unsigned next_id = static_cast<unsigned>(::getpid()) << 16U; ///< of a service: none is used twice
+    bool is_adopted = false;
     bool lists_marked = true; ///< the kernel lists sockets by their storage
 
     [[nodiscard]] std::string name(const char* what) const { return fmt::format("{}-{}", space, what); }
 
     /// 0 or an errno value. `file`: the namespace.
     int begin(int file, bool adopts, bool can_list) {
-        lists_marked = can_list;
+        lists_marked = can_list, is_adopted = adopts;
         skeleton.reset(steer_lanes__open());
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.of_marked, can_list);
@@ -183,6 +185,8 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     return Lanes(std::move(program));
 }
 
+bool Lanes::is_adopted() const { return program_->is_adopted; }
+
 Result<Listeners> Lanes::mark(int process, bool datagrams) {
     Listeners found;
     if (const auto done = program_->go_through(process, datagrams, found); !done)
@@ -207,6 +211,7 @@ Result<Listeners> Lanes::put_listeners(const std::vector<int>& processes) {
 bool Lanes::set(const std::vector<Service>& services) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
+    own.is_adopted = false;
     own.clear_services(); // the kernel chooses meanwhile
     clear_table<steer_lane_key>(maps.lanes);
     clear_table<steer_slot>(maps.slots);

@@ -50,12 +50,19 @@ struct steer_places {
 /* A listener, or a socket of UDP that shares its port, as servers open for each worker. */
 struct steer_found {
     unsigned long long cookie;
+    unsigned long long inode;  /* as descriptors of it show it; 0: none has it open */
     struct steer_address at;
     unsigned int device;       /* SO_BINDTODEVICE; 0: none */
     int refused;               /* a negative errno: the kernel did not put it where it is wanted */
     unsigned char is_dual;     /* IPv6 that takes IPv4, too */
     unsigned char has_program; /* its group chooses by a program of its own */
     unsigned char unused[6];
+};
+
+/* A listener that matters was opened. */
+struct steer_opened {
+    unsigned int process;
+    unsigned int is_paused; /* there was no room to note it, and its port is left to the kernel */
 };
 
 /* Storage at a listener, which the kernel copies to each of its connections. */

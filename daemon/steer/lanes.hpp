@@ -32,6 +32,7 @@ struct Listener {
     bool is_dual = false;     ///< IPv6 that takes IPv4, too
     bool has_program = false; ///< its group chooses by a program of its own
     bool has_device = false;  ///< it is bound to an interface
+    std::uint64_t inode = 0;  ///< as descriptors of it show it
     bool is_refused = false;  ///< the kernel does not put it where it is wanted
 };
 using Listeners = std::map<std::uint64_t, Listener>; ///< by cookie
@@ -64,6 +65,8 @@ class Lanes {
     static Result<Lanes> open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
                               Kept& kept);
 
+    /// A former daemon has set what is in force.
+    [[nodiscard]] bool is_adopted() const;
     /// Marks the listeners that a process has open now, and with `datagrams` its sockets of UDP. Those of
     /// UDP are returned in any case. An Error, too, if it has ended.
     [[nodiscard]] Result<Listeners> mark(int process, bool datagrams);

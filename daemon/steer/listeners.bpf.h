@@ -53,6 +53,7 @@ static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     struct steer_address *at = &is->at;
 
     is->cookie = bpf_get_socket_cookie(sk);
+    is->inode = BPF_CORE_READ((struct socket_alloc *)sk->sk_socket, vfs_inode.i_ino);
     is->device = sk->__sk_common.skc_bound_dev_if;
     is->has_program = group && group->prog;
     at->space = sk->__sk_common.skc_net.net->ns.inum;

@@ -181,7 +181,7 @@ static __always_inline void note_listener(struct sock *sk) {
     struct steer_found is = {};
     struct steer_service *service;
     int matters = bpf_map_lookup_elem(&followed, &process) != 0;
-    __u32 is_paused = 0;
+    struct steer_opened opened = {.process = process};
 
     if (sk->sk_protocol != tcp) return;
     describe(sk, &is);
@@ -194,12 +194,12 @@ static __always_inline void note_listener(struct sock *sk) {
         if (!service) service = bpf_map_lookup_elem(&services, &any);
         if (service && bpf_map_update_elem(&strangers, &is.at, &now, BPF_ANY) != 0) {
             service->slots = 0; /* there is no room: the kernel chooses for all of them */
-            matters = is_paused = 1;
+            matters = opened.is_paused = 1;
         }
     }
     if (!matters) return;
     mark(sk);
-    bpf_ringbuf_output(&events, &is_paused, sizeof(is_paused), 0);
+    bpf_ringbuf_output(&events, &opened, sizeof(opened), 0);
 }
 
 /* Where the kernel lets a function be followed; else on_state, which is called ten times for each connection. */

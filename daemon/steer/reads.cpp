@@ -25,7 +25,7 @@ struct Reads::Program {
     std::unique_ptr<steer_reads, decltype(&steer_reads__destroy)> skeleton{nullptr, steer_reads__destroy};
     std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> events{nullptr, ring_buffer__free};
     bool has_others = false;
-    std::optional<bool> opened{}; ///< see take_events()
+    Opened opened{}; ///< see take_events()
 
     /// 0 or an errno value. `others`: the kernel has an event for reads that are not TCP; `has_fentry`: it
     /// lets a program stand at the beginning of a function.
@@ -50,8 +50,10 @@ struct Reads::Program {
         events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
-                auto& any = static_cast<Program*>(self)->opened;
-                any = any.value_or(false) || *static_cast<const std::uint32_t*>(event) != 0;
+                auto& all = static_cast<Program*>(self)->opened;
+                const auto* one = static_cast<const steer_opened*>(event);
+                all.processes.insert(static_cast<int>(one->process));
+                all.is_paused |= one->is_paused != 0;
                 return 0;
             },
             this, nullptr));
@@ -134,7 +136,7 @@ int Reads::event_fd() const {
     return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events.get());
 }
 
-std::optional<bool> Reads::take_events() {
+Reads::Opened Reads::take_events() {
     if (program_->events != nullptr) ring_buffer__consume(program_->events.get());
     return std::exchange(program_->opened, {});
 }

@@ -69,9 +69,11 @@ class Reads {
     /// With takers only:
     [[nodiscard]] std::vector<Taker> takers() const; ///< all that are known
     [[nodiscard]] int event_fd() const;              ///< readable when a listener that matters was opened
-    /// No value: none was opened. True: there was no room to note one, and its port is left to the kernel
-    /// until it is set again.
-    std::optional<bool> take_events();
+    struct Opened {
+        std::set<int> processes{}; ///< that opened listeners that matter
+        bool is_paused = false;    ///< there was no room to note one: its port is left to the kernel for now
+    };
+    Opened take_events();
     /// Listeners that these processes open from now on are marked, and no others'.
     void mark_listeners_of(const std::set<int>& processes) const;
     /// Tells from now on who reads marked sockets of UDP, too, or does so no more. It costs each read of any

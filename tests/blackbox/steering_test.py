@@ -228,7 +228,28 @@ class Store:
         self.kept = {}
 
 
-class Steered(Net):
+class Witness(Net):
+    def witnessed(self, server, load):
+        """The part of the reads of a server and its children that bpftrace sees on the CPU where the packet arrived, while load() runs."""
+        here = pathlib.Path("/sys/kernel/tracing/events").exists()
+        way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
+        tracer = self.spawn(*way, "bpftrace", "-f", "json", "-e", WITNESS % (server.pid, server.pid), stdout=-1, stderr=-1, text=True).process
+        line = " "
+        while line and "ready" not in line:
+            line = tracer.stdout.readline()
+        load()
+        tracer.send_signal(signal.SIGINT)
+        try:
+            out, err = tracer.communicate(timeout=20)
+        except subprocess.TimeoutExpired:  # bpftrace can miss one
+            tracer.send_signal(signal.SIGINT)
+            out, err = tracer.communicate(timeout=60)
+        counts = next((json.loads(line)["data"]["@"] for line in out.splitlines() if '"map"' in line), {})
+        self.assertGreater(sum(counts.values()), 500, out + err)
+        return 100 * counts.get("1", 0) / sum(counts.values())
+
+
+class Steered(Witness):
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
 
@@ -429,25 +450,6 @@ class Steered(Net):
             self.load(20)
             return any(group["why"].startswith("no other one shares the address") for group in daemon.policy("web").get("steer", {}).get("left", []))
         wait_for(is_said, lambda: f"that is said: {daemon.policy('web')}")
-
-    def witnessed(self, server, load):
-        """The part of the reads of a server and its children that bpftrace sees on the CPU where the packet arrived, while load() runs."""
-        here = pathlib.Path("/sys/kernel/tracing/events").exists()
-        way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
-        tracer = self.spawn(*way, "bpftrace", "-f", "json", "-e", WITNESS % (server.pid, server.pid), stdout=-1, stderr=-1, text=True).process
-        line = " "
-        while line and "ready" not in line:
-            line = tracer.stdout.readline()
-        load()
-        tracer.send_signal(signal.SIGINT)
-        try:
-            out, err = tracer.communicate(timeout=20)
-        except subprocess.TimeoutExpired:  # bpftrace can miss one
-            tracer.send_signal(signal.SIGINT)
-            out, err = tracer.communicate(timeout=60)
-        counts = next((json.loads(line)["data"]["@"] for line in out.splitlines() if '"map"' in line), {})
-        self.assertGreater(sum(counts.values()), 500, out + err)
-        return 100 * counts.get("1", 0) / sum(counts.values())
 
     def serve_http(self, *command):
         nic = self.pair(queues=2)
