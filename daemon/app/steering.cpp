@@ -188,8 +188,10 @@ void Steering::look() {
     if (has_datagrams || has_unread) next_look_ = std::min(next_look_, now + between_events);
     is_paused_ = false;
     opened_.clear();
+    if (started_.empty()) return;
     for (const int pid : std::exchange(started_, {}))
         tasks_.has_started(pid);
+    next_look_ = Clock::now(); // most have their places now
 }
 
 void Steering::note_reads(const locality::ReadCounts& found) {
@@ -432,8 +434,8 @@ void Steering::find_waiting(Space& space, const steer::Listeners& listeners) con
     std::map<std::uint64_t, int> holders;
     for (auto& [process, its] : space.scans) {
         if (its.is_due)
-            if (auto use = inventory::read_listener_use(shared_.root, process.tid, inodes))
-                its.use = std::move(*use);
+            its.use = inventory::read_listener_use(shared_.root, process.tid, inodes)
+                          .value_or(inventory::ListenerUse{});
         for (const auto& [inode, descriptor] : its.use.held)
             ++holders[inode];
     }
@@ -444,30 +446,34 @@ void Steering::find_waiting(Space& space, const steer::Listeners& listeners) con
                 space.waiting.emplace(wait.listener, Server{process.tid, wait.thread});
 }
 
-bool Steering::still_holds(const Space& space, const KnownProcess& process, std::uint64_t inode) const {
-    const auto scans = space.scans.find(process.id);
+bool Steering::still_holds(const Space& space, int pid, std::uint64_t inode) const {
+    const auto* process = tasks_.table().find(pid);
+    const auto scans = process == nullptr ? space.scans.end() : space.scans.find(process->id);
     if (scans == space.scans.end()) return false;
     const auto held = scans->second.use.held.find(inode);
     return held != scans->second.use.held.end() &&
-           inventory::holds_socket(shared_.root, process.id.tid, held->second, inode);
+           inventory::holds_socket(shared_.root, pid, held->second, inode);
 }
 
-/// The threads that take connections from a listener: those that were counted, before that those that wait on
-/// it. A server's former workers, which have closed it, count no more as soon as others wait.
+/// The threads that take connections from a listener: those that were counted; before that, those that wait
+/// on it. A server's former workers count no more, as they have closed it.
 std::vector<Steering::Server> Steering::servers(const Space& space, std::uint64_t cookie,
                                                 const steer::Listener& listener, const Takers& takers) const {
     std::vector<Server> waiting, counted;
+    std::map<int, bool> holders;
     const auto [first, last] = space.waiting.equal_range(listener.inode);
     for (const auto& [inode, server] : std::ranges::subrange(first, last))
-        waiting.push_back(server);
+        waiting.push_back(server), holders[server.process];
     const auto [begin, end] = takers.equal_range(cookie);
-    for (const auto& [listens, taker] : std::ranges::subrange(begin, end)) {
-        const auto* process = tasks_.table().find(taker.process);
-        if (process == nullptr || !steers(*process)) continue;
-        const auto is_its = [pid = taker.process](const Server& server) { return server.process == pid; };
-        if (waiting.empty() || std::ranges::any_of(waiting, is_its) ||
-            still_holds(space, *process, listener.inode))
-            counted.push_back({taker.process, taker.thread});
+    for (const auto& [listens, taker] : std::ranges::subrange(begin, end))
+        if (const auto* process = tasks_.table().find(taker.process); process != nullptr && steers(*process))
+            counted.push_back({taker.process, taker.thread}), holders[taker.process];
+    if (holders.size() > 1 && space.numbers.at(listener.at) > 1) {
+        for (auto& [pid, is_holder] : holders)
+            is_holder = still_holds(space, pid, listener.inode);
+        const auto has_closed = [&](const Server& server) { return !holders[server.process]; };
+        std::erase_if(waiting, has_closed);
+        if (!waiting.empty() || !std::ranges::all_of(counted, has_closed)) std::erase_if(counted, has_closed);
     }
     return counted.empty() ? waiting : counted;
 }
@@ -501,6 +507,12 @@ Steering::Seen Steering::judge(const Space& space, std::uint64_t cookie, const s
 
 void Steering::judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers) {
     space.seen.clear();
+    space.numbers.clear();
+    for (const auto& [cookie, listener] : listeners)
+        ++space.numbers[listener.at];
+    for (const auto& [process, scans] : space.scans)
+        for (const auto& [cookie, socket] : scans.datagrams)
+            if (!listeners.contains(cookie)) ++space.numbers[socket.at];
     for (const auto& [cookie, listener] : listeners)
         space.seen.emplace(cookie, judge(space, cookie, listener, takers));
     // A socket of UDP belongs to the process that has it open until it is known which task reads from it.
@@ -518,11 +530,8 @@ void Steering::judge_all(Space& space, const steer::Listeners& listeners, const 
 
 /// A worker that takes connections from a listener of its own has started: it needs its place now.
 void Steering::note_started(const Space& space) {
-    std::map<steer::Address, std::size_t> listeners;
     for (const auto& [cookie, seen] : space.seen)
-        ++listeners[seen.at];
-    for (const auto& [cookie, seen] : space.seen)
-        if (!seen.cpu && seen.why == NotSteered::settling && listeners[seen.at] > 1)
+        if (!seen.cpu && seen.why == NotSteered::settling && space.numbers.at(seen.at) > 1)
             started_.insert(seen.process);
 }
 

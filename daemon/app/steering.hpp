@@ -138,8 +138,9 @@ class Steering {
         std::optional<steer::Lanes> lanes;
         std::string trouble; ///< that it is not steered, or as before, and why; ""
         Clock::time_point retry{};
-        std::map<TaskId, Scans> scans;                ///< of processes
-        std::multimap<std::uint64_t, Server> waiting; ///< on listeners, by inode
+        std::map<TaskId, Scans> scans;                 ///< of processes
+        std::multimap<std::uint64_t, Server> waiting;  ///< on listeners, by inode
+        std::map<steer::Address, std::size_t> numbers; ///< of listeners, or sockets of UDP
         std::size_t turn = 0;  ///< of the process whose descriptors are gone through next
         std::string no_room;   ///< why listeners are the kernel's choice; "" if there is room for all
         std::set<Port> listed; ///< of which others' listeners are known
@@ -173,8 +174,7 @@ class Steering {
     void look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers);
     void mark(Space& space, const Processes& processes);
     void find_waiting(Space& space, const steer::Listeners& listeners) const;
-    [[nodiscard]] bool still_holds(const Space& space, const KnownProcess& process,
-                                   std::uint64_t inode) const;
+    [[nodiscard]] bool still_holds(const Space& space, int pid, std::uint64_t inode) const;
     [[nodiscard]] std::vector<Server> servers(const Space& space, std::uint64_t cookie,
                                               const steer::Listener& listener, const Takers& takers) const;
     [[nodiscard]] Seen judge(const Space& space, std::uint64_t cookie, const steer::Listener& listener,
