@@ -27,15 +27,18 @@ using planner::AtArrivals;
 using planner::NotSteered;
 
 using std::chrono::milliseconds;
-constexpr std::array distances{milliseconds(10),  milliseconds(40),  milliseconds(150),
-                               milliseconds(400), milliseconds(900), milliseconds(2500)}; // looks after news
+constexpr std::array distances{milliseconds(10),   milliseconds(30),  milliseconds(50),
+                               milliseconds(100),  milliseconds(200), milliseconds(400),
+                               milliseconds(1000), milliseconds(2500)}; // looks after news
 constexpr milliseconds shortest_between_looks{50};
 constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60},
     between_hurries{5}, between_moves{60}; // the last of one task
-constexpr int most_hurries = 4;            // events that are heeded at once
+constexpr milliseconds slice{2};
+constexpr std::size_t most_spaces = 256, most_spaces_of_user = 64; // namespaces with programs of their own
+constexpr int most_hurries = 4;                                    // events that are heeded at once
 constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 /// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
-constexpr std::size_t most_listed = 16U << 20, most_listed_again = 512U << 10;
+constexpr std::size_t most_listed = 4U << 20, most_listed_again = 512U << 10;
 constexpr std::uint64_t enough_taken = 100; ///< connections of an address, to judge shares by
 constexpr double most_share = 2;            ///< times an equal one
 constexpr std::uint64_t most_reads_of_policy = 1'000'000, most_reads_of_task = 64; ///< then each counts half
@@ -125,6 +128,7 @@ void Steering::end_all() {
     for (auto& [name, space] : spaces_)
         if (space.lanes) space.lanes->end();
     spaces_.clear();
+    round_.reset();
     space_of_.clear();
     accepts_.clear();
     reads_.reset();
@@ -136,8 +140,8 @@ void Steering::take_events() {
     if (!reads_) return;
     auto opened = reads_->take_events();
     if (opened.processes.empty()) return;
-    is_paused_ |= opened.is_paused;
-    opened_.merge(opened.processes);
+    opened_.is_paused |= opened.is_paused;
+    opened_.processes.merge(opened.processes);
     const auto now = Clock::now();
     hurried_ = std::max(hurried_, now - most_hurries * between_hurries);
     if (hurried_ + between_hurries <= now) {
@@ -156,38 +160,76 @@ void Steering::look() {
         next_look_ = now + between_trials;
         return;
     }
+    if (!round_) begin_round();
+    while (!round_->spaces.empty()) {
+        const bool has_begun = look_at_next();
+        if (round_->spaces.empty()) break;
+        if (!has_begun && Clock::now() < now + slice) continue;
+        next_look_ = Clock::now() + (has_begun ? distances.front() : milliseconds(0));
+        return;
+    }
+    end_round();
+}
+
+void Steering::begin_round() {
+    const auto now = Clock::now();
+    round_.emplace();
     last_look_ = now;
     auto opened = reads_->take_events();
-    is_paused_ |= opened.is_paused;
-    opened_.merge(opened.processes);
+    opened.is_paused |= opened_.is_paused;
+    opened.processes.merge(opened_.processes);
+    round_->opened = std::move(opened);
+    opened_ = {};
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
-    Takers takers;
     accepts_.clear();
     for (const auto& taker : reads_->takers()) {
-        takers.emplace(taker.listener, taker);
+        round_->takers.emplace(taker.listener, taker);
         accepts_[{taker.process, taker.thread}] += taker.taken;
     }
-    const auto processes = steered_processes();
+    round_->spaces = steered_processes();
     for (auto space = spaces_.begin(); space != spaces_.end();) {
-        const bool is_over = !processes.contains(space->first);
+        const bool is_over = !round_->spaces.contains(space->first);
         if (is_over && space->second.lanes) space->second.lanes->end();
         space = is_over ? spaces_.erase(space) : std::next(space);
     }
     if (looks_ > 0) --looks_;
-    next_look_ = now + (looks_ > 0 ? distances.at(distances.size() - looks_) : between_looks);
+    round_->is_whole = round_->opened.is_paused || now >= whole_;
+}
+
+/// True: a program was loaded for it, which takes long.
+bool Steering::look_at_next() {
+    const auto its = round_->spaces.extract(round_->spaces.begin());
+    auto& space = spaces_[its.key()];
+    Processes processes;
+    for (const auto& id : its.mapped())
+        if (const auto* process = find(id); process != nullptr && steers(*process))
+            processes.push_back(process);
+    const auto has_opened = [&](const auto* process) {
+        return round_->opened.processes.contains(process->id.tid);
+    };
+    if (std::ranges::any_of(processes, has_opened)) space.looks = distances.size();
+    if (processes.empty() || (space.looks == 0 && !round_->is_whole)) return false;
+    if (space.looks > 0) --space.looks;
+    const bool was_served = space.lanes.has_value();
+    look_at(its.key(), space, processes, round_->takers);
+    return !was_served && space.lanes;
+}
+
+void Steering::end_round() {
+    const auto now = Clock::now();
     bool has_datagrams = false, has_unread = false;
-    for (const auto& [name, its] : processes) {
-        auto& space = spaces_[name];
-        look_at(name, space, its, takers);
+    for (const auto& [name, space] : spaces_)
         for (const auto& [cookie, seen] : space.seen) {
             has_datagrams |= seen.is_datagram() && seen.cpu;
             has_unread |= seen.is_datagram() && seen.why == NotSteered::not_seen && !seen.cpu;
         }
-    }
     reads_->note_readers(has_unread);
-    if (has_datagrams || has_unread) next_look_ = std::min(next_look_, now + between_events);
-    is_paused_ = false;
-    opened_.clear();
+    if (round_->is_whole)
+        whole_ = last_look_ + (has_datagrams || has_unread ? between_events : between_looks);
+    next_look_ = std::min(next_look_, std::max(whole_, now));
+    if (looks_ > 0) next_look_ = std::min(next_look_, now + distances.at(distances.size() - looks_));
+    if (!opened_.processes.empty()) next_look_ = std::min(next_look_, last_look_ + between_events);
+    round_.reset();
     if (started_.empty()) return;
     for (const int pid : std::exchange(started_, {}))
         tasks_.has_started(pid);
@@ -326,6 +368,12 @@ void Steering::end_pass() {
         const auto* thread = process->threads.find(one.first.tid);
         return thread == nullptr || thread->id != one.first;
     });
+    if (reads_ && shared_.acts()) { // of a former daemon, and no process here asks for it
+        const auto processes = steered_processes();
+        for (const auto space : kept_.spaces())
+            if (!processes.contains(space) && !spaces_.contains(space))
+                steer::Lanes::drop(space, *reads_, kept_);
+    }
     // A policy has come or gone.
     if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
 }
@@ -339,14 +387,15 @@ bool Steering::steers(const KnownProcess& process) const {
 }
 
 /// By network namespace. The kernel marks what they open from now on.
-std::map<std::uint64_t, Steering::Processes> Steering::steered_processes() {
-    std::map<std::uint64_t, Processes> processes;
+std::map<std::uint64_t, std::vector<TaskId>> Steering::steered_processes() {
+    std::map<std::uint64_t, std::vector<TaskId>> processes;
     std::set<int> pids;
     for (const auto& [pid, process] : tasks_.table().processes()) {
         if (!steers(process)) continue;
         auto [space, is_new] = space_of_.try_emplace(process.id);
         if (is_new) space->second = inventory::name_space(shared_.root, std::to_string(pid), "net");
-        if (space->second != 0) processes[space->second].push_back(&process);
+        if (is_new && space->second != 0) spaces_[space->second].looks = distances.size();
+        if (space->second != 0) processes[space->second].push_back(process.id);
         pids.insert(pid);
     }
     reads_->mark_listeners_of(pids);
@@ -359,18 +408,40 @@ void Steering::tell(Space& space, std::string trouble) {
     space.trouble = std::move(trouble);
 }
 
-void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
-    const auto now = Clock::now();
-    if (!space.lanes) {
-        if (now < space.retry) return;
-        space.retry = now + between_trials;
-        auto lanes = steer::Lanes::open(shared_.root, processes.front()->id.tid, name, *reads_, kept_);
-        if (!lanes)
-            return tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
-                                           lanes.error().to_string()));
-        space.lanes = std::move(*lanes);
+/// As many namespaces as there is memory for, and some of each user.
+bool Steering::has_room(std::uint64_t name, Space& space, int process) const {
+    space.owner = shared_.root.proc().owner(std::to_string(process));
+    std::size_t all = 0, its = 0;
+    for (const auto& [other, one] : spaces_) {
+        if (!one.lanes || other == name) continue;
+        ++all;
+        if (space.owner != 0 && one.owner == space.owner) ++its;
     }
-    mark(space, processes);
+    return all < most_spaces && its < most_spaces_of_user;
+}
+
+/// Loads a program for a namespace that has listeners. False: it is not steered.
+bool Steering::begin(std::uint64_t name, Space& space, int process) {
+    const auto now = Clock::now();
+    if (std::ranges::none_of(space.scans, [](const auto& one) { return one.second.has_listeners; }))
+        return false;
+    if (now < space.retry) return false;
+    space.is_left_out = !has_room(name, space, process);
+    if (space.is_left_out) return false;
+    space.retry = now + between_trials;
+    auto lanes = steer::Lanes::open(shared_.root, process, name, *reads_, kept_);
+    if (!lanes) {
+        tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
+                                lanes.error().to_string()));
+        return false;
+    }
+    space.lanes = std::move(*lanes);
+    return true;
+}
+
+void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
+    mark(name, space, processes);
+    if (!space.lanes && !begin(name, space, processes.front()->id.tid)) return;
     std::vector<int> pids;
     for (const auto* process : processes)
         pids.push_back(process->id.tid);
@@ -383,14 +454,14 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
     judge_all(space, *listeners, takers);
     note_started(space);
     weigh(space, takers);
-    if (is_paused_) space.listed.clear();
+    if (round_->opened.is_paused) space.listed.clear();
     auto wanted = choose(pids.front(), space, listeners->size());
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
     const bool is_settling =
         space.lanes->is_adopted() && std::ranges::any_of(space.seen, [](const auto& one) {
             return !one.second.cpu && one.second.why == NotSteered::settling;
         });
-    if ((wanted != space.in_force && !is_settling) || is_paused_) {
+    if ((wanted != space.in_force && !is_settling) || round_->opened.is_paused) {
         if (!space.lanes->set(wanted)) {
             space.no_room = "there is no room for all services, lanes and slots";
             for (auto& [cookie, seen] : space.seen)
@@ -404,23 +475,30 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
     for (const auto& [cookie, listener] : listeners.value_or(steer::Listeners{}))
         if (const auto found = space.seen.find(cookie); listener.is_refused && found != space.seen.end())
             found->second.leave_alone(NotSteered::refused);
-    if (spread_workers(space)) next_look_ = now + distances.front();
+    if (spread_workers(space)) hurry();
 }
 
 /// The kernel tells of listeners that a known process opens; others come with descriptors from elsewhere, and
 /// of sockets of UDP it tells nothing. So each look goes through the descriptors of one process.
-void Steering::mark(Space& space, const Processes& processes) {
+void Steering::mark(std::uint64_t name, Space& space, const Processes& processes) {
+    if (space.lanes && !space.lanes->is_attached()) { // it has ended, and this one has its number
+        space.lanes->end();
+        space = {};
+        space.looks = distances.size();
+    }
     space.turn = (space.turn + 1) % processes.size();
     std::map<TaskId, Scans> scans;
     for (const auto* process : processes) {
         auto& its = scans[process->id] = std::move(space.scans[process->id]);
-        if (opened_.contains(process->id.tid)) its.number = 0;
+        if (round_->opened.processes.contains(process->id.tid)) its.number = 0;
         its.is_due = its.number < distances.size() || process == processes[space.turn];
         if (!its.is_due) continue;
         const bool datagrams = resolved(*process)->policy->steer == policy::Steer::accept;
-        auto found = space.lanes->mark(process->id.tid, datagrams);
+        auto found = steer::Lanes::mark(*reads_, process->id.tid, name, datagrams);
         if (!found) continue; // it has ended, or the next look tries again
         ++its.number;
+        its.has_listeners = !found->empty();
+        std::erase_if(*found, [](const auto& one) { return one.second.at.protocol == steer::Protocol::tcp; });
         its.datagrams = std::move(*found);
     }
     space.scans = std::move(scans);
@@ -576,17 +654,16 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
     for (const auto& file : inventory::net_files) {
         if (std::ranges::none_of(ports, [&](const auto& port) { return port.first == file.protocol; }))
             continue;
-        bool may_have_more = true; // listeners of TCP come first
         const auto take = [&](const inventory::LocalSocket& socket) {
-            may_have_more = socket.listens() || file.protocol == steer::Protocol::udp;
             if (socket.listens() && ports.contains({file.protocol, socket.port}))
                 ++found[{socket.local, socket.port, file.protocol}];
+            return socket.listens() || file.protocol == steer::Protocol::udp;
         };
         // The kernel searches a list of UDP from its start for each part that is read.
         const bool is_long = is_first && file.protocol == steer::Protocol::tcp;
-        const auto is_whole = inventory::read_net_file(shared_.root, std::to_string(process) + "/", file,
-                                                       is_long ? most_listed : most_listed_again, take);
-        is_cut |= !is_whole || (!*is_whole && may_have_more);
+        const auto is_whole = inventory::read_first_sockets(shared_.root, std::to_string(process) + "/", file,
+                                                            is_long ? most_listed : most_listed_again, take);
+        is_cut |= !is_whole.value_or(false);
     }
     if (is_cut) found.merge(space.others);
     space.others = std::move(found);
@@ -804,6 +881,8 @@ void Steering::explain(const TaskId& process, status::ProcessExplanation& into) 
     const auto trouble = space == space_of_.end() ? spaces_.end() : spaces_.find(space->second);
     if (steers(*known) && !why_not_.empty())
         into.accepting.pinned = "nothing is steered or counted: " + why_not_;
+    else if (trouble != spaces_.end() && trouble->second.is_left_out)
+        into.accepting.pinned = "its network namespace is not steered, as too many others are";
     else if (trouble != spaces_.end() && !trouble->second.trouble.empty())
         into.accepting.pinned = trouble->second.trouble;
 }
@@ -815,6 +894,12 @@ std::vector<planner::Problem> Steering::problems() const {
     };
     const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
+    const auto left_out =
+        std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });
+    if (left_out > 0)
+        add(fmt::format("{} network namespaces are not steered: at most {} are, and {} of one user", left_out,
+                        most_spaces, most_spaces_of_user),
+            "use steer: none where it is not worth it");
     for (const auto& [name, space] : spaces_) {
         if (!space.trouble.empty()) add(space.trouble, needs);
         if (!space.no_room.empty())

@@ -6,8 +6,8 @@ enum {
     steer_most_listeners = 4096, /* of a network namespace */
     steer_most_strangers = 4096, /* addresses that others have under one that is steered as a whole */
     steer_most_services = 8192,  /* addresses that are steered */
-    steer_most_slots = 16384,
-    steer_most_lanes = 65536,    /* services times CPUs */
+    steer_most_slots = 8192,
+    steer_most_lanes = 16384,    /* services times CPUs */
     steer_most_processes = 16384, /* whose listeners matter */
     steer_most_places = 2,       /* slots of one listener: of IPv6, and of IPv4 that it takes, too */
     steer_whole = 65536,         /* all connections, where a share of them is told */

@@ -65,11 +65,14 @@ class Lanes {
     static Result<Lanes> open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
                               Kept& kept);
 
+    /// Marks the listeners that a process has open now in a namespace, and with `datagrams` its sockets of
+    /// UDP; returns all of them, also where no program serves the namespace. An Error, too, if it has ended.
+    [[nodiscard]] static Result<Listeners> mark(const Reads& reads, int process, std::uint64_t space,
+                                                bool datagrams);
+    /// False: the namespace has ended; another one may have its number.
+    [[nodiscard]] bool is_attached() const;
     /// A former daemon has set what is in force.
     [[nodiscard]] bool is_adopted() const;
-    /// Marks the listeners that a process has open now, and with `datagrams` its sockets of UDP. Those of
-    /// UDP are returned in any case. An Error, too, if it has ended.
-    [[nodiscard]] Result<Listeners> mark(int process, bool datagrams);
     /// Puts all that are marked where set() wants them, and lists them, steer_most_listeners at most.
     /// `processes`: whose descriptors are gone through where the kernel does not list sockets by their
     /// storage.
@@ -84,6 +87,8 @@ class Lanes {
     [[nodiscard]] Handed handed(Protocol protocol) const;
     /// Ends steering, also for systemd.
     void end();
+    /// Ends what a former daemon has left in force in a namespace.
+    static void drop(std::uint64_t space, const Reads& reads, Kept& kept);
 
   private:
     struct Program;

@@ -48,6 +48,14 @@ static __always_inline struct steer_address any_of(const struct steer_address *a
     return any;
 }
 
+static __always_inline int takes(struct sock *sk) {
+    const unsigned short family = sk->__sk_common.skc_family;
+    const unsigned char state = sk->__sk_common.skc_state;
+    const int is_open = sk->sk_protocol == tcp ? state == listens : sk->sk_protocol == udp && state == has_no_peer && sk->sk_reuseport_cb;
+
+    return is_open && (family == inet || family == inet6);
+}
+
 static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     struct sock_reuseport *group = sk->sk_reuseport_cb;
     struct steer_address *at = &is->at;

@@ -45,6 +45,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, locality_most_pairs);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, struct locality_key);
     __type(value, __u64);
 } pairs SEC(".maps");
@@ -52,10 +53,12 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, locality_most_readers);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, __u32);
     __type(value, char[locality_name_bytes]);
 } readers SEC(".maps");
 
+volatile unsigned int marks_datagrams; /* for of_process */
 __u64 lost;       /* reads for which the table had no room */
 __u64 in_softirq; /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
 
@@ -212,6 +215,27 @@ int BPF_PROG(on_listen, struct sock *sk) {
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now) {
     if (now == listens) note_listener(sk);
+    return 0;
+}
+
+/* Marks what a process has open, and tells of it, under RCU: no lock of a socket is taken. For listeners that were there before the event was
+ * watched, and for sockets of UDP, which have none. */
+SEC("iter/task_file")
+int of_process(struct bpf_iter__task_file *ctx) {
+    struct task_struct *task = ctx->task;
+    struct file *file = ctx->file;
+    struct steer_found is = {};
+    struct socket *socket;
+    struct sock *sk;
+
+    if (!file || !task) return 0;
+    socket = bpf_sock_from_file(file);
+    if (!socket) return 0;
+    sk = socket->sk;
+    if (!sk || !takes(sk)) return 0;
+    describe(sk, &is);
+    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
+    if (sk->sk_protocol == tcp || marks_datagrams) mark(sk);
     return 0;
 }
 

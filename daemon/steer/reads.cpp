@@ -6,12 +6,17 @@
 #include "steer/reads.h"
 #include "steer_reads.skel.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
+
+#include <malloc.h>
 
 namespace affinityd::steer {
 
@@ -35,6 +40,8 @@ struct Reads::Program {
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.on_other_read, others);
         bpf_program__set_autoattach(skeleton->progs.on_other_read, options.with_others);
+        bpf_program__set_autoload(skeleton->progs.of_process, options.with_takers);
+        bpf_program__set_autoattach(skeleton->progs.of_process, false);
         bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && has_fentry);
         bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !has_fentry);
         auto* settings = skeleton->rodata;
@@ -80,6 +87,7 @@ Result<Reads> Reads::open(const host::Root& root, const Options& options) {
             if (code != 0) code = program->begin(options, others, has_fentry);
     if (code != 0) return std::unexpected(refused_bpf(code, "the tracepoint tcp:tcp_rcv_space_adjust"));
     if (options.kept != nullptr) program->keep(*options.kept);
+    ::malloc_trim(0); // libbpf has read the kernel's types, which are large
     return Reads(std::move(program));
 }
 
@@ -112,7 +120,10 @@ Result<void> Reads::take(locality::ReadCounts& seen) const {
     };
     // The memory of `places` is shared with the kernel, which goes on counting: a read that comes between may
     // be missed.
-    for (volatile auto& place : program_->skeleton->bss->places) {
+    auto& all = program_->skeleton->bss->places;
+    const auto used = std::min<std::size_t>(program_->skeleton->rodata->possible_cpus * locality_quick_places,
+                                            std::size(all)); // what is not touched takes no memory
+    for (volatile auto& place : std::span(all, used)) {
         const std::uint64_t reads = place.reads;
         if (reads == 0) continue;
         locality_key key{};
@@ -160,6 +171,11 @@ void Reads::mark_listeners_of(const std::set<int>& processes) const {
         bpf_map_delete_elem(map, &process);
     for (const int process : processes)
         bpf_map_update_elem(map, &process, &one, BPF_ANY);
+}
+
+bpf_program* Reads::walk(bool marks_datagrams) const {
+    program_->skeleton->bss->marks_datagrams = marks_datagrams ? 1 : 0;
+    return program_->skeleton->progs.of_process;
 }
 
 int Reads::table(const std::string& name) const {
