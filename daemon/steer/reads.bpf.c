@@ -62,8 +62,15 @@ volatile unsigned int marks_datagrams; /* for of_process */
 __u64 lost;       /* reads for which the table had no room */
 __u64 in_softirq; /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
 
-/* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it, others go to the table. */
-struct locality_place places[locality_quick_cpus * locality_quick_places];
+/* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it as long as it is in use, others go to the table.
+ * As many as there are CPUs, set before loading. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, locality_quick_places);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, struct locality_place);
+} places SEC(".maps");
 
 static __always_inline void remember_name(__u32 process) {
     char name[locality_name_bytes] = {};
@@ -108,18 +115,16 @@ static __always_inline int is_equal(const struct locality_key *one, const struct
 /* False: it has no place of its own. */
 static __always_inline int count_in_place(const struct locality_key *key) {
     const __u32 slot = (key->thread * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
-    __u32 index = key->reader * locality_quick_places + slot;
-    struct locality_place *place;
+    const __u32 index = key->reader * locality_quick_places + slot;
+    struct locality_place *place = bpf_map_lookup_elem(&places, &index);
 
-    if (key->reader >= locality_quick_cpus) return 0;
-    barrier_var(index); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
-    place = &places[index & (locality_quick_cpus * locality_quick_places - 1)];
-    if (place->reads == 0) {
+    if (!place) return 0;
+    if (!is_equal(&place->key, key)) {
+        if (place->reads && !place->is_idle) return 0;
         remember_name(key->process);
         place->key = *key;
-    } else if (!is_equal(&place->key, key)) {
-        return 0;
     }
+    if (place->is_idle) place->is_idle = 0;
     ++place->reads;
     return 1;
 }

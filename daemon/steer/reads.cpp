@@ -6,17 +6,18 @@
 #include "steer/reads.h"
 #include "steer_reads.skel.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
+#include <functional>
+#include <memory>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 namespace affinityd::steer {
 
@@ -29,6 +30,8 @@ constexpr std::array shared_tables{"marked", "origins", "services", "strangers",
 struct Reads::Program {
     std::unique_ptr<steer_reads, decltype(&steer_reads__destroy)> skeleton{nullptr, steer_reads__destroy};
     std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> events{nullptr, ring_buffer__free};
+    std::unique_ptr<locality_place, std::function<void(locality_place*)>> places{nullptr, {}}; ///< mapped
+    std::vector<std::uint64_t> taken;                                                          ///< of each
     bool has_others = false;
     Opened opened{}; ///< see take_events()
 
@@ -47,11 +50,18 @@ struct Reads::Program {
         auto* settings = skeleton->rodata;
         settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
         settings->counts_takers = options.with_takers ? 1 : 0;
+        taken.assign(settings->possible_cpus * std::size_t{locality_quick_places}, 0);
+        bpf_map__set_max_entries(skeleton->maps.places, static_cast<unsigned>(taken.size()));
         if (options.kept != nullptr)
             for (const auto* name : shared_tables)
                 if (const int fd = options.kept->find(name); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, name), fd);
         if (const int failed = steer_reads__load(skeleton.get()); failed != 0) return -failed;
+        const auto bytes = taken.size() * sizeof(locality_place);
+        void* mapped =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skeleton->maps.places), 0);
+        if (mapped == MAP_FAILED) return errno;
+        places = {static_cast<locality_place*>(mapped), [bytes](auto* all) { ::munmap(all, bytes); }};
         if (const int failed = steer_reads__attach(skeleton.get()); failed != 0) return -failed;
         if (!options.with_takers) return 0;
         events.reset(ring_buffer__new(
@@ -118,18 +128,19 @@ Result<void> Reads::take(locality::ReadCounts& seen) const {
              .protocol = key.protocol,
              .reads = reads});
     };
-    // The memory of `places` is shared with the kernel, which goes on counting: a read that comes between may
-    // be missed.
-    auto& all = program_->skeleton->bss->places;
-    const auto used = std::min<std::size_t>(program_->skeleton->rodata->possible_cpus * locality_quick_places,
-                                            std::size(all)); // what is not touched takes no memory
-    for (volatile auto& place : std::span(all, used)) {
+    // The kernel goes on counting: no count is set back, only what is new is taken. A place that another key
+    // takes meanwhile gives it the last reads of the former.
+    auto& own = *program_;
+    for (std::size_t i = 0; i < own.taken.size(); ++i) {
+        volatile auto& place = own.places.get()[i];
         const std::uint64_t reads = place.reads;
-        if (reads == 0) continue;
+        if (reads == own.taken[i]) {
+            if (reads > 0) place.is_idle = 1;
+            continue;
+        }
         locality_key key{};
         std::memcpy(&key, const_cast<const locality_key*>(&place.key), sizeof(key));
-        place.reads = 0;
-        add(key, reads);
+        add(key, reads - std::exchange(own.taken[i], reads));
     }
     return read_table<locality_key, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.pairs), add, true);
 }

@@ -721,12 +721,13 @@ class ManyNamespaces(Witness):
         daemon = self.inside({"reconcile": "1h"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))
         crowd = self.spawn(*self.near.command(*python(CROWDED, self.name("server"), str(number), *(["listens"] if listens else []))), stdout=-1, text=True)
         self.assertEqual("ready\n", crowd.process.stdout.readline())
-        daemon.ctl("apply")
-        longest, end = 0.0, time.monotonic() + 8
-        while time.monotonic() < end:
+        longest, end = 0.0, time.monotonic() + 15
+        for words in (("apply",), *[("nics",)] * 1000):
             asked = time.monotonic()
-            daemon.status()
+            daemon.ctl(*words)
             longest = max(longest, time.monotonic() - asked)
+            if asked > end:
+                break
         report(f"{number} namespaces with{'' if listens else 'out'} listeners: the daemon answered after {longest * 1000:.0f} ms at the latest")
         self.assertLess(longest, 2)
         return daemon
