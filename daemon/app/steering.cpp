@@ -162,10 +162,12 @@ void Steering::look() {
     }
     if (!round_) begin_round();
     while (!round_->spaces.empty()) {
-        const bool has_begun = look_at_next();
+        const auto begun = Clock::now();
+        const bool is_long = look_at_next();
         if (round_->spaces.empty()) break;
-        if (!has_begun && Clock::now() < now + slice) continue;
-        next_look_ = Clock::now() + (has_begun ? distances.front() : milliseconds(0));
+        const auto end = Clock::now();
+        if (!is_long && end < now + slice) continue;
+        next_look_ = end + (is_long ? 3 * (end - begun) : Clock::duration(0)); // others have their turn
         return;
     }
     end_round();
@@ -186,14 +188,15 @@ void Steering::begin_round() {
         round_->takers.emplace(taker.listener, taker);
         accepts_[{taker.process, taker.thread}] += taker.taken;
     }
+    round_->is_whole = round_->opened.is_paused || now >= whole_;
     round_->spaces = steered_processes();
     for (auto space = spaces_.begin(); space != spaces_.end();) {
-        const bool is_over = !round_->spaces.contains(space->first);
+        // A server that is restarted finds the program of the former one.
+        const bool is_over = round_->is_whole && !round_->spaces.contains(space->first);
         if (is_over && space->second.lanes) space->second.lanes->end();
         space = is_over ? spaces_.erase(space) : std::next(space);
     }
     if (looks_ > 0) --looks_;
-    round_->is_whole = round_->opened.is_paused || now >= whole_;
 }
 
 /// True: a program was loaded for it, which takes long.
