@@ -17,15 +17,15 @@ WALK_LINES = 2500
 # Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
     "base": 1010, "host": 1900, "policy": 3490,  # 2,600
-    "topology": 1500, "inventory": 2680,  # 2,500
+    "topology": 1500, "inventory": 2920,  # 2,700; 200 of which thread waits on which listener
     "irq": 1130, "netdev": 1480, "machine": 1500,  # 1,300
     "locality": 395, "planner": 6815,  # 4,600; 605 of doctor, 665 of suggest, 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
     "measure": 1045, "accounting": 1215,  # 1,900 together
     "enforcer": 1300,
-    "steer": 1500,
+    "steer": 1625,  # 1,500; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
     "coexist": 590, "status": 1395,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
-    "app": 8420,  # 4,800; 430 of trials, 250 of effects, 290 of affinity: auto
+    "app": 8650,  # 230 of listeners that are steered before any connection, and of namespaces one by one; 4,800; 430 of trials, 250 of effects, 290 of affinity: auto
     "events": 1755, "control": 1640,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
