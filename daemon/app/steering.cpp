@@ -26,13 +26,19 @@ namespace {
 using planner::AtArrivals;
 using planner::NotSteered;
 
-constexpr std::array distances{std::chrono::milliseconds(50), std::chrono::milliseconds(450),
-                               std::chrono::milliseconds(2500)}; // looks after a process was placed
+using std::chrono::milliseconds;
+constexpr std::array distances{milliseconds(10),   milliseconds(30),  milliseconds(50),
+                               milliseconds(100),  milliseconds(200), milliseconds(400),
+                               milliseconds(1000), milliseconds(2500)}; // looks after news
+constexpr milliseconds shortest_between_looks{50};
 constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_trials{60}, fair_time{60},
-    between_moves{60}; // the last of one task
+    between_hurries{5}, between_moves{60}; // the last of one task
+constexpr milliseconds slice{2};
+constexpr std::size_t most_spaces = 256, most_spaces_of_user = 64; // namespaces with programs of their own
+constexpr int most_hurries = 4;                                    // events that are heeded at once
 constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 /// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
-constexpr std::size_t most_listed = 16U << 20, most_listed_again = 512U << 10;
+constexpr std::size_t most_listed = 4U << 20, most_listed_again = 512U << 10;
 constexpr std::uint64_t enough_taken = 100; ///< connections of an address, to judge shares by
 constexpr double most_share = 2;            ///< times an equal one
 constexpr std::uint64_t most_reads_of_policy = 1'000'000, most_reads_of_task = 64; ///< then each counts half
@@ -89,8 +95,14 @@ void Steering::observe(const KnownProcess& process) {
     }
     space_of_.erase(process.id); // it may have got a namespace of its own before it executed the program
     if (!shared_.acts() || !steers(process)) return;
+    hurry();
+}
+
+/// Has look() come as soon as it may, and some times more after that.
+void Steering::hurry() {
     looks_ = distances.size();
-    next_look_ = std::min(next_look_, Clock::now() + distances.front());
+    next_look_ =
+        std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + shortest_between_looks));
 }
 
 bool Steering::begin_counting() {
@@ -116,6 +128,7 @@ void Steering::end_all() {
     for (auto& [name, space] : spaces_)
         if (space.lanes) space.lanes->end();
     spaces_.clear();
+    round_.reset();
     space_of_.clear();
     accepts_.clear();
     reads_.reset();
@@ -124,11 +137,18 @@ void Steering::end_all() {
 }
 
 void Steering::take_events() {
-    const auto is_paused = reads_ ? reads_->take_events() : std::nullopt;
-    if (!is_paused) return;
-    is_paused_ |= *is_paused;
-    next_look_ =
-        std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + between_events));
+    if (!reads_) return;
+    auto opened = reads_->take_events();
+    if (opened.processes.empty()) return;
+    opened_.is_paused |= opened.is_paused;
+    opened_.processes.merge(opened.processes);
+    const auto now = Clock::now();
+    hurried_ = std::max(hurried_, now - most_hurries * between_hurries);
+    if (hurried_ + between_hurries <= now) {
+        hurried_ += between_hurries;
+        return hurry();
+    }
+    next_look_ = std::min(next_look_, std::max(now + distances.front(), last_look_ + between_events));
 }
 
 void Steering::look() {
@@ -140,35 +160,83 @@ void Steering::look() {
         next_look_ = now + between_trials;
         return;
     }
+    if (!round_) begin_round();
+    while (!round_->spaces.empty()) {
+        const auto begun = Clock::now();
+        const bool is_long = look_at_next();
+        if (round_->spaces.empty()) break;
+        const auto end = Clock::now();
+        if (!is_long && end < now + slice) continue;
+        next_look_ = end + (is_long ? 3 * (end - begun) : Clock::duration(0)); // others have their turn
+        return;
+    }
+    end_round();
+}
+
+void Steering::begin_round() {
+    const auto now = Clock::now();
+    round_.emplace();
     last_look_ = now;
-    is_paused_ |= reads_->take_events().value_or(false);
+    auto opened = reads_->take_events();
+    opened.is_paused |= opened_.is_paused;
+    opened.processes.merge(opened_.processes);
+    round_->opened = std::move(opened);
+    opened_ = {};
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
-    Takers takers;
     accepts_.clear();
     for (const auto& taker : reads_->takers()) {
-        takers.emplace(taker.listener, taker);
+        round_->takers.emplace(taker.listener, taker);
         accepts_[{taker.process, taker.thread}] += taker.taken;
     }
-    const auto processes = steered_processes();
+    round_->is_whole = round_->opened.is_paused || now >= whole_;
+    round_->spaces = steered_processes();
     for (auto space = spaces_.begin(); space != spaces_.end();) {
-        const bool is_over = !processes.contains(space->first);
+        // A server that is restarted finds the program of the former one.
+        const bool is_over = round_->is_whole && !round_->spaces.contains(space->first);
         if (is_over && space->second.lanes) space->second.lanes->end();
         space = is_over ? spaces_.erase(space) : std::next(space);
     }
     if (looks_ > 0) --looks_;
-    next_look_ = now + (looks_ > 0 ? distances.at(distances.size() - looks_) : between_looks);
+}
+
+/// True: a program was loaded for it, which takes long.
+bool Steering::look_at_next() {
+    const auto its = round_->spaces.extract(round_->spaces.begin());
+    auto& space = spaces_[its.key()];
+    Processes processes;
+    for (const auto& id : its.mapped())
+        if (const auto* process = find(id); process != nullptr && steers(*process))
+            processes.push_back(process);
+    const auto has_opened = [&](const auto* process) {
+        return round_->opened.processes.contains(process->id.tid);
+    };
+    if (std::ranges::any_of(processes, has_opened)) space.looks = distances.size();
+    if (processes.empty() || (space.looks == 0 && !round_->is_whole)) return false;
+    if (space.looks > 0) --space.looks;
+    const bool was_served = space.lanes.has_value();
+    look_at(its.key(), space, processes, round_->takers);
+    return !was_served && space.lanes;
+}
+
+void Steering::end_round() {
+    const auto now = Clock::now();
     bool has_datagrams = false, has_unread = false;
-    for (const auto& [name, its] : processes) {
-        auto& space = spaces_[name];
-        look_at(name, space, its, takers);
+    for (const auto& [name, space] : spaces_)
         for (const auto& [cookie, seen] : space.seen) {
             has_datagrams |= seen.is_datagram() && seen.cpu;
             has_unread |= seen.is_datagram() && seen.why == NotSteered::not_seen && !seen.cpu;
         }
-    }
     reads_->note_readers(has_unread);
-    if (has_datagrams || has_unread) next_look_ = std::min(next_look_, now + between_events);
-    is_paused_ = false;
+    if (round_->is_whole)
+        whole_ = last_look_ + (has_datagrams || has_unread ? between_events : between_looks);
+    next_look_ = std::min(next_look_, std::max(whole_, now));
+    if (looks_ > 0) next_look_ = std::min(next_look_, now + distances.at(distances.size() - looks_));
+    if (!opened_.processes.empty()) next_look_ = std::min(next_look_, last_look_ + between_events);
+    round_.reset();
+    if (started_.empty()) return;
+    for (const int pid : std::exchange(started_, {}))
+        tasks_.has_started(pid);
+    next_look_ = Clock::now(); // most have their places now
 }
 
 void Steering::note_reads(const locality::ReadCounts& found) {
@@ -303,6 +371,12 @@ void Steering::end_pass() {
         const auto* thread = process->threads.find(one.first.tid);
         return thread == nullptr || thread->id != one.first;
     });
+    if (reads_ && shared_.acts()) { // of a former daemon, and no process here asks for it
+        const auto processes = steered_processes();
+        for (const auto space : kept_.spaces())
+            if (!processes.contains(space) && !spaces_.contains(space))
+                steer::Lanes::drop(space, *reads_, kept_);
+    }
     // A policy has come or gone.
     if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
 }
@@ -316,14 +390,15 @@ bool Steering::steers(const KnownProcess& process) const {
 }
 
 /// By network namespace. The kernel marks what they open from now on.
-std::map<std::uint64_t, Steering::Processes> Steering::steered_processes() {
-    std::map<std::uint64_t, Processes> processes;
+std::map<std::uint64_t, std::vector<TaskId>> Steering::steered_processes() {
+    std::map<std::uint64_t, std::vector<TaskId>> processes;
     std::set<int> pids;
     for (const auto& [pid, process] : tasks_.table().processes()) {
         if (!steers(process)) continue;
         auto [space, is_new] = space_of_.try_emplace(process.id);
         if (is_new) space->second = inventory::name_space(shared_.root, std::to_string(pid), "net");
-        if (space->second != 0) processes[space->second].push_back(&process);
+        if (is_new && space->second != 0) spaces_[space->second].looks = distances.size();
+        if (space->second != 0) processes[space->second].push_back(process.id);
         pids.insert(pid);
     }
     reads_->mark_listeners_of(pids);
@@ -336,18 +411,40 @@ void Steering::tell(Space& space, std::string trouble) {
     space.trouble = std::move(trouble);
 }
 
-void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
-    const auto now = Clock::now();
-    if (!space.lanes) {
-        if (now < space.retry) return;
-        space.retry = now + between_trials;
-        auto lanes = steer::Lanes::open(shared_.root, processes.front()->id.tid, name, *reads_, kept_);
-        if (!lanes)
-            return tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
-                                           lanes.error().to_string()));
-        space.lanes = std::move(*lanes);
+/// As many namespaces as there is memory for, and some of each user.
+bool Steering::has_room(std::uint64_t name, Space& space, int process) const {
+    space.owner = shared_.root.proc().owner(std::to_string(process));
+    std::size_t all = 0, its = 0;
+    for (const auto& [other, one] : spaces_) {
+        if (!one.lanes || other == name) continue;
+        ++all;
+        if (space.owner != 0 && one.owner == space.owner) ++its;
     }
-    mark(space, processes);
+    return all < most_spaces && its < most_spaces_of_user;
+}
+
+/// Loads a program for a namespace that has listeners. False: it is not steered.
+bool Steering::begin(std::uint64_t name, Space& space, int process) {
+    const auto now = Clock::now();
+    if (std::ranges::none_of(space.scans, [](const auto& one) { return one.second.has_listeners; }))
+        return false;
+    if (now < space.retry) return false;
+    space.is_left_out = !has_room(name, space, process);
+    if (space.is_left_out) return false;
+    space.retry = now + between_trials;
+    auto lanes = steer::Lanes::open(shared_.root, process, name, *reads_, kept_);
+    if (!lanes) {
+        tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
+                                lanes.error().to_string()));
+        return false;
+    }
+    space.lanes = std::move(*lanes);
+    return true;
+}
+
+void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
+    mark(name, space, processes);
+    if (!space.lanes && !begin(name, space, processes.front()->id.tid)) return;
     std::vector<int> pids;
     for (const auto* process : processes)
         pids.push_back(process->id.tid);
@@ -356,15 +453,18 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
         return tell(space, fmt::format("listeners in network namespace {} are steered as before: {}", name,
                                        listeners.error().to_string()));
     tell(space, "");
+    find_waiting(space, *listeners);
     judge_all(space, *listeners, takers);
+    note_started(space);
     weigh(space, takers);
-    if (is_paused_) space.listed.clear();
+    if (round_->opened.is_paused) space.listed.clear();
     auto wanted = choose(pids.front(), space, listeners->size());
     // After a restart workers have no places yet: what the former daemon has set stays until they have.
-    const bool is_settling = std::ranges::any_of(space.seen, [](const auto& one) {
-        return !one.second.cpu && one.second.why == NotSteered::settling;
-    });
-    if ((wanted != space.in_force && !is_settling) || is_paused_) {
+    const bool is_settling =
+        space.lanes->is_adopted() && std::ranges::any_of(space.seen, [](const auto& one) {
+            return !one.second.cpu && one.second.why == NotSteered::settling;
+        });
+    if ((wanted != space.in_force && !is_settling) || round_->opened.is_paused) {
         if (!space.lanes->set(wanted)) {
             space.no_room = "there is no room for all services, lanes and slots";
             for (auto& [cookie, seen] : space.seen)
@@ -378,36 +478,96 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
     for (const auto& [cookie, listener] : listeners.value_or(steer::Listeners{}))
         if (const auto found = space.seen.find(cookie); listener.is_refused && found != space.seen.end())
             found->second.leave_alone(NotSteered::refused);
-    if (spread_workers(space)) next_look_ = now + distances.front();
+    if (spread_workers(space)) hurry();
 }
 
 /// The kernel tells of listeners that a known process opens; others come with descriptors from elsewhere, and
 /// of sockets of UDP it tells nothing. So each look goes through the descriptors of one process.
-void Steering::mark(Space& space, const Processes& processes) {
+void Steering::mark(std::uint64_t name, Space& space, const Processes& processes) {
+    if (space.lanes && !space.lanes->is_attached()) { // it has ended, and this one has its number
+        space.lanes->end();
+        space = {};
+        space.looks = distances.size();
+    }
     space.turn = (space.turn + 1) % processes.size();
     std::map<TaskId, Scans> scans;
     for (const auto* process : processes) {
         auto& its = scans[process->id] = std::move(space.scans[process->id]);
-        if (its.number >= distances.size() && process != processes[space.turn]) continue;
+        if (round_->opened.processes.contains(process->id.tid)) its.number = 0;
+        its.is_due = its.number < distances.size() || process == processes[space.turn];
+        if (!its.is_due) continue;
         const bool datagrams = resolved(*process)->policy->steer == policy::Steer::accept;
-        auto found = space.lanes->mark(process->id.tid, datagrams);
+        auto found = steer::Lanes::mark(*reads_, process->id.tid, name, datagrams);
         if (!found) continue; // it has ended, or the next look tries again
         ++its.number;
+        its.has_listeners = !found->empty();
+        std::erase_if(*found, [](const auto& one) { return one.second.at.protocol == steer::Protocol::tcp; });
         its.datagrams = std::move(*found);
     }
     space.scans = std::move(scans);
 }
 
+/// Which threads wait on which listeners, so that those are steered from their first connection.
+void Steering::find_waiting(Space& space, const steer::Listeners& listeners) const {
+    std::set<std::uint64_t> inodes;
+    for (const auto& [cookie, listener] : listeners)
+        if (listener.at.protocol == steer::Protocol::tcp) inodes.insert(listener.inode);
+    std::map<std::uint64_t, int> holders;
+    for (auto& [process, its] : space.scans) {
+        if (its.is_due)
+            its.use = inventory::read_listener_use(shared_.root, process.tid, inodes)
+                          .value_or(inventory::ListenerUse{});
+        for (const auto& [inode, descriptor] : its.use.held)
+            ++holders[inode];
+    }
+    space.waiting.clear();
+    for (const auto& [process, its] : space.scans)
+        for (const auto& wait : its.use.waits)
+            if (wait.is_sure || holders[wait.listener] == 1)
+                space.waiting.emplace(wait.listener, Server{process.tid, wait.thread});
+}
+
+bool Steering::still_holds(const Space& space, int pid, std::uint64_t inode) const {
+    const auto* process = tasks_.table().find(pid);
+    const auto scans = process == nullptr ? space.scans.end() : space.scans.find(process->id);
+    if (scans == space.scans.end()) return false;
+    const auto held = scans->second.use.held.find(inode);
+    return held != scans->second.use.held.end() &&
+           inventory::holds_socket(shared_.root, pid, held->second, inode);
+}
+
+/// The threads that take connections from a listener: those that were counted; before that, those that wait
+/// on it. A server's former workers count no more, as they have closed it.
+std::vector<Steering::Server> Steering::servers(const Space& space, std::uint64_t cookie,
+                                                const steer::Listener& listener, const Takers& takers) const {
+    std::vector<Server> waiting, counted;
+    std::map<int, bool> holders;
+    const auto [first, last] = space.waiting.equal_range(listener.inode);
+    for (const auto& [inode, server] : std::ranges::subrange(first, last))
+        waiting.push_back(server), holders[server.process];
+    const auto [begin, end] = takers.equal_range(cookie);
+    for (const auto& [listens, taker] : std::ranges::subrange(begin, end))
+        if (const auto* process = tasks_.table().find(taker.process); process != nullptr && steers(*process))
+            counted.push_back({taker.process, taker.thread}), holders[taker.process];
+    if (holders.size() > 1 && space.numbers.at(listener.at) > 1) {
+        for (auto& [pid, is_holder] : holders)
+            is_holder = still_holds(space, pid, listener.inode);
+        const auto has_closed = [&](const Server& server) { return !holders[server.process]; };
+        std::erase_if(waiting, has_closed);
+        if (!waiting.empty() || !std::ranges::all_of(counted, has_closed)) std::erase_if(counted, has_closed);
+    }
+    return counted.empty() ? waiting : counted;
+}
+
 /// Where its tasks' packets arrive, if that is the same CPU for all of them.
-Steering::Seen Steering::judge(std::uint64_t cookie, const steer::Listener& listener,
+Steering::Seen Steering::judge(const Space& space, std::uint64_t cookie, const steer::Listener& listener,
                                const Takers& takers) const {
     Seen seen{.at = listener.at, .is_dual = listener.is_dual};
-    const auto [begin, end] = takers.equal_range(cookie);
-    for (auto taker = begin; taker != end; ++taker) {
-        const auto* process = tasks_.table().find(taker->second.process);
+    for (const auto& server : servers(space, cookie, listener, takers)) {
+        const auto* process = tasks_.table().find(server.process);
         if (process == nullptr || !steers(*process)) continue;
         const auto* its = resolved(*process);
-        const auto& worker = task_of(*process, taker->second.thread);
+        const auto& worker = task_of(*process, server.thread);
         std::optional<unsigned> cpu;
         auto why = NotSteered::settling;
         if (shared_.releases.process(process->id)) {
@@ -428,12 +588,18 @@ Steering::Seen Steering::judge(std::uint64_t cookie, const steer::Listener& list
 
 void Steering::judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers) {
     space.seen.clear();
+    space.numbers.clear();
     for (const auto& [cookie, listener] : listeners)
-        space.seen.emplace(cookie, judge(cookie, listener, takers));
+        ++space.numbers[listener.at];
+    for (const auto& [process, scans] : space.scans)
+        for (const auto& [cookie, socket] : scans.datagrams)
+            if (!listeners.contains(cookie)) ++space.numbers[socket.at];
+    for (const auto& [cookie, listener] : listeners)
+        space.seen.emplace(cookie, judge(space, cookie, listener, takers));
     // A socket of UDP belongs to the process that has it open until it is known which task reads from it.
     for (const auto& [process, scans] : space.scans)
         for (const auto& [cookie, socket] : scans.datagrams) {
-            auto& seen = space.seen.try_emplace(cookie, judge(cookie, socket, takers)).first->second;
+            auto& seen = space.seen.try_emplace(cookie, judge(space, cookie, socket, takers)).first->second;
             const auto& policy = *resolved(*find(process))->policy;
             if (seen.policy.empty()) seen.policy = policy.name, seen.process = process.tid;
             if (policy.steer != policy::Steer::accept)
@@ -441,6 +607,13 @@ void Steering::judge_all(Space& space, const steer::Listeners& listeners, const 
             else if (seen.why == NotSteered::not_seen && !reads_->has_other_protocols())
                 seen.leave_alone(NotSteered::no_event);
         }
+}
+
+/// A worker that takes connections from a listener of its own has started: it needs its place now.
+void Steering::note_started(const Space& space) {
+    for (const auto& [cookie, seen] : space.seen)
+        if (!seen.cpu && seen.why == NotSteered::settling && space.numbers.at(seen.at) > 1)
+            started_.insert(seen.process);
 }
 
 /// Once a minute: a worker that got more than twice its share passes on what exceeds that.
@@ -484,17 +657,16 @@ std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
     for (const auto& file : inventory::net_files) {
         if (std::ranges::none_of(ports, [&](const auto& port) { return port.first == file.protocol; }))
             continue;
-        bool may_have_more = true; // listeners of TCP come first
         const auto take = [&](const inventory::LocalSocket& socket) {
-            may_have_more = socket.listens() || file.protocol == steer::Protocol::udp;
             if (socket.listens() && ports.contains({file.protocol, socket.port}))
                 ++found[{socket.local, socket.port, file.protocol}];
+            return socket.listens() || file.protocol == steer::Protocol::udp;
         };
         // The kernel searches a list of UDP from its start for each part that is read.
         const bool is_long = is_first && file.protocol == steer::Protocol::tcp;
-        const auto is_whole = inventory::read_net_file(shared_.root, std::to_string(process) + "/", file,
-                                                       is_long ? most_listed : most_listed_again, take);
-        is_cut |= !is_whole || (!*is_whole && may_have_more);
+        const auto is_whole = inventory::read_first_sockets(shared_.root, std::to_string(process) + "/", file,
+                                                            is_long ? most_listed : most_listed_again, take);
+        is_cut |= !is_whole.value_or(false);
     }
     if (is_cut) found.merge(space.others);
     space.others = std::move(found);
@@ -646,8 +818,17 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
 bool Steering::takes_none(const KnownProcess& process) const {
     const auto taker = accepts_.lower_bound({process.id.tid, 0});
     if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
-    const auto plan = plan_of(shared_.current->policy(process.policy).name);
-    return plan && plan->steered > 1 && !plan->left.contains(NotSteered::not_seen);
+    const auto is_its = [&](const auto& one) { return one.second.process == process.id.tid; };
+    bool has_known = false;
+    for (const auto& [name, space] : spaces_) {
+        if (std::ranges::any_of(space.waiting, is_its)) return false;
+        for (const auto& [cookie, seen] : space.seen) {
+            if (seen.policy != shared_.current->policy(process.policy).name) continue;
+            if (seen.worker == TaskId{}) return false; // who takes from this one is not known
+            has_known = true;
+        }
+    }
+    return has_known;
 }
 
 status::PolicyStatus::Packets Steering::packets(const std::string& policy) const {
@@ -703,6 +884,8 @@ void Steering::explain(const TaskId& process, status::ProcessExplanation& into) 
     const auto trouble = space == space_of_.end() ? spaces_.end() : spaces_.find(space->second);
     if (steers(*known) && !why_not_.empty())
         into.accepting.pinned = "nothing is steered or counted: " + why_not_;
+    else if (trouble != spaces_.end() && trouble->second.is_left_out)
+        into.accepting.pinned = "its network namespace is not steered, as too many others are";
     else if (trouble != spaces_.end() && !trouble->second.trouble.empty())
         into.accepting.pinned = trouble->second.trouble;
 }
@@ -714,6 +897,12 @@ std::vector<planner::Problem> Steering::problems() const {
     };
     const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
+    const auto left_out =
+        std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });
+    if (left_out > 0)
+        add(fmt::format("{} network namespaces are not steered: at most {} are, and {} of one user", left_out,
+                        most_spaces, most_spaces_of_user),
+            "use steer: none where it is not worth it");
     for (const auto& [name, space] : spaces_) {
         if (!space.trouble.empty()) add(space.trouble, needs);
         if (!space.no_room.empty())

@@ -6,6 +6,7 @@
 #include "app/task_table.hpp"
 #include "app/work.hpp"
 #include "host/fd.hpp"
+#include "inventory/waits.hpp"
 #include "planner/steering.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
@@ -41,7 +42,8 @@ class Steering {
     void observe(const KnownProcess& process);
     /// When look() is to be called; max(): never.
     [[nodiscard]] Clock::time_point next_look() const { return next_look_; }
-    /// Takes what was counted, and puts listeners where their workers are now.
+    /// Takes what was counted, and puts listeners where their workers are now: works for a slice, and is
+    /// called again for the rest.
     void look();
     /// Readable when a listener that matters begins to listen: take_events() is to be called.
     [[nodiscard]] int fd() const { return events_.get(); }
@@ -124,17 +126,29 @@ class Steering {
     };
     struct Scans {
         std::size_t number = 0;       ///< how often a process's descriptors were gone through
+        bool is_due = true;           ///< by this look
         steer::Listeners datagrams{}; ///< sockets of UDP that it has open
+        bool has_listeners = false;
+        inventory::ListenerUse use{};
+    };
+    /// A thread that takes connections.
+    struct Server {
+        int process = 0, thread = 0;
     };
     /// A network namespace with processes whose policies steer.
     struct Space {
         std::optional<steer::Lanes> lanes;
         std::string trouble; ///< that it is not steered, or as before, and why; ""
         Clock::time_point retry{};
-        std::map<TaskId, Scans> scans; ///< of processes
-        std::size_t turn = 0;          ///< of the process whose descriptors are gone through next
-        std::string no_room;           ///< why listeners are the kernel's choice; "" if there is room for all
-        std::set<Port> listed;         ///< of which others' listeners are known
+        std::optional<unsigned> owner{}; ///< user of a process, whose namespaces are bounded
+        bool is_left_out = false;        ///< others are steered, and there is no room for this one
+        std::size_t looks = 0;           ///< after processes were placed, that are still to come
+        std::map<TaskId, Scans> scans;   ///< of processes
+        std::multimap<std::uint64_t, Server> waiting;  ///< on listeners, by inode
+        std::map<steer::Address, std::size_t> numbers; ///< of listeners, or sockets of UDP
+        std::size_t turn = 0;  ///< of the process whose descriptors are gone through next
+        std::string no_room;   ///< why listeners are the kernel's choice; "" if there is room for all
+        std::set<Port> listed; ///< of which others' listeners are known
         std::map<steer::Address, std::size_t> others; ///< these, and those that are steered: how many of each
         std::vector<steer::Service> in_force;
         std::map<std::uint64_t, Seen> seen; ///< by cookie
@@ -143,6 +157,13 @@ class Steering {
     };
     using Takers = std::multimap<std::uint64_t, steer::Taker>;
     using Processes = std::vector<const KnownProcess*>;
+    /// A look at all namespaces, one after the other.
+    struct Round {
+        Takers takers;
+        steer::Reads::Opened opened;
+        bool is_whole = false;                               ///< also those without news
+        std::map<std::uint64_t, std::vector<TaskId>> spaces; ///< that are still to come, and their processes
+    };
 
     [[nodiscard]] const planner::ResolvedPolicy* resolved(const KnownProcess& process) const;
     [[nodiscard]] const KnownProcess* find(const TaskId& process) const;
@@ -160,12 +181,23 @@ class Steering {
     void decide(const TaskId& task, Mover& mover);
 
     [[nodiscard]] bool steers(const KnownProcess& process) const;
-    [[nodiscard]] std::map<std::uint64_t, Processes> steered_processes();
+    [[nodiscard]] std::map<std::uint64_t, std::vector<TaskId>> steered_processes();
+    void begin_round();
+    [[nodiscard]] bool look_at_next();
+    void end_round();
+    [[nodiscard]] bool has_room(std::uint64_t name, Space& space, int process) const;
     void tell(Space& space, std::string trouble);
+    [[nodiscard]] bool begin(std::uint64_t name, Space& space, int process);
     void look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers);
-    void mark(Space& space, const Processes& processes);
-    [[nodiscard]] Seen judge(std::uint64_t cookie, const steer::Listener& listener,
+    void mark(std::uint64_t name, Space& space, const Processes& processes);
+    void find_waiting(Space& space, const steer::Listeners& listeners) const;
+    [[nodiscard]] bool still_holds(const Space& space, int pid, std::uint64_t inode) const;
+    [[nodiscard]] std::vector<Server> servers(const Space& space, std::uint64_t cookie,
+                                              const steer::Listener& listener, const Takers& takers) const;
+    [[nodiscard]] Seen judge(const Space& space, std::uint64_t cookie, const steer::Listener& listener,
                              const Takers& takers) const;
+    void note_started(const Space& space);
+    void hurry();
     void judge_all(Space& space, const steer::Listeners& listeners, const Takers& takers);
     static void weigh(Space& space, const Takers& takers);
     [[nodiscard]] std::optional<std::uint64_t> list_others(int process, Space& space,
@@ -182,7 +214,11 @@ class Steering {
     std::optional<steer::Reads> reads_;
     std::string why_not_; ///< nothing is counted; "": it is, or need not be
     Clock::time_point next_look_{}, last_look_{};
-    bool is_paused_ = false;                   ///< the kernel has paused a port
+    Clock::time_point hurried_{}; ///< up to then, events have used up their looks at once
+    steer::Reads::Opened opened_; ///< since the last round began
+    std::optional<Round> round_;
+    Clock::time_point whole_{};                ///< when the last round over all namespaces began
+    std::set<int> started_;                    ///< processes that need not settle any longer
     std::size_t looks_ = 0;                    ///< after processes were placed, that are still to come
     std::map<std::uint64_t, Space> spaces_;    ///< by inode
     std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer

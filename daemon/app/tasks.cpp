@@ -139,6 +139,13 @@ bool Tasks::step(const OutOfTime& out_of_time) {
     return unfinished_.empty() && bury_doubtful(out_of_time);
 }
 
+void Tasks::has_started(int pid) {
+    auto* known = table_.find(pid);
+    if (known == nullptr || !known->settling) return;
+    known->settling->due = LaterLooks::Clock::now();
+    process_changed(pid);
+}
+
 void Tasks::process_moved(int pid) {
     if (auto* known = table_.find(pid)) known->cpuset = {};
     process_changed(pid);

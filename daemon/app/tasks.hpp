@@ -64,6 +64,8 @@ class Tasks {
     /// A process exec'ed, was renamed, has another user, was forked by a process under policy, or is to be
     /// looked at again.
     void process_changed(int pid, const ProcessChange& change = {});
+    /// A process does its work: it has settled.
+    void has_started(int pid);
     /// A process may be in another control group than before.
     void process_moved(int pid);
     /// Looks at the processes of control groups into which processes were put; which ones is not told. A

@@ -40,14 +40,21 @@ Result<std::optional<int>> NumberedEntries::next() {
     return std::nullopt;
 }
 
-std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
-    constexpr std::string_view head = "socket:[";
+std::string descriptor_target(const host::Dir& descriptors, int number) {
     std::array<char, 64> target{}; // no socket has a longer one
     const auto length =
         ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), target.data(), target.size());
-    const std::string_view name(target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length)));
+    return {target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length))};
+}
+
+std::optional<std::uint64_t> inode_of_socket(std::string_view name) {
+    constexpr std::string_view head = "socket:[";
     if (!name.starts_with(head) || !name.ends_with("]")) return std::nullopt;
     return parse_number<std::uint64_t>(name.substr(head.size(), name.size() - head.size() - 1));
+}
+
+std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
+    return inode_of_socket(descriptor_target(descriptors, number));
 }
 
 Result<std::vector<std::uint64_t>> socket_inodes(const host::Dir& process, std::size_t most) {

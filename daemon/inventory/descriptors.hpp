@@ -53,7 +53,10 @@ class NumberedEntries {
     std::unique_ptr<DIR, Release<::closedir>> stream_; ///< null: there are none
 };
 
-/// The socket behind a descriptor; no value: it is something else, or closed. `descriptors`: /proc/PID/fd.
+/// The beginning of a descriptor's name, such as "socket:[5]"; "": it is closed. `descriptors`: /proc/PID/fd.
+[[nodiscard]] std::string descriptor_target(const host::Dir& descriptors, int number);
+[[nodiscard]] std::optional<std::uint64_t> inode_of_socket(std::string_view target);
+/// The socket behind a descriptor; no value: it is something else, or closed.
 [[nodiscard]] std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number);
 
 /// Inodes of the sockets that a process has open, ascending, each once; the first `most` of its descriptors

@@ -20,6 +20,7 @@
 #include <tuple>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
@@ -152,19 +153,41 @@ constexpr std::array<NetFile, 4> net_files{{{"net/tcp", Protocol::tcp, AF_INET},
                                             {"net/udp", Protocol::udp, AF_INET},
                                             {"net/udp6", Protocol::udp, AF_INET6}}};
 
+Result<bool> read_first_sockets(const host::Root& root, const std::string& folder, const NetFile& file,
+                                std::size_t limit, const std::function<bool(const LocalSocket&)>& take) {
+    constexpr std::size_t part = 16U << 10;
+    const auto open = root.proc().open_file(folder + file.name, O_RDONLY | O_NONBLOCK);
+    if (!open && host::means_absent(open.error().code)) return true;
+    if (!open) return std::unexpected(open.error());
+    std::string text;
+    for (std::size_t read = 0; read < limit;) {
+        const auto more = host::read_rest(*open, std::min(part, limit - read));
+        if (!more && host::means_absent(more.error())) return true;
+        if (!more) return fail("cannot read the list of sockets", folder + file.name, more.error());
+        if (more->empty()) {
+            if (const auto socket = parse_net_line(text, file.protocol)) take(*socket);
+            return true;
+        }
+        read += more->size();
+        text += *more;
+        std::size_t begin = 0;
+        for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+            const std::string_view line(text.data() + begin, end - begin);
+            if (const auto socket = parse_net_line(line, file.protocol); socket && !take(*socket))
+                return true;
+            begin = end + 1;
+        }
+        text.erase(0, begin);
+    }
+    return false;
+}
+
 Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
                            std::size_t limit, const std::function<void(const LocalSocket&)>& take) {
-    const auto text = root.proc().read(folder + file.name, limit);
-    if (!text) return std::unexpected(text.error());
-    if (!*text) return true;
-    std::string_view rest = **text;
-    while (!rest.empty()) {
-        const auto end = rest.find('\n');
-        if (end == std::string_view::npos && (*text)->size() == limit) break; // cut within this line
-        if (const auto socket = parse_net_line(rest.substr(0, end), file.protocol)) take(*socket);
-        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    }
-    return (*text)->size() < limit;
+    return read_first_sockets(root, folder, file, limit, [&](const LocalSocket& socket) {
+        take(socket);
+        return true;
+    });
 }
 
 const LocalSocket* SocketTable::find(std::uint64_t inode) const {

@@ -62,6 +62,9 @@ extern const std::array<NetFile, 4> net_files;
 /// lines only. A file that is not there has none. False: there may be more.
 Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
                            std::size_t limit, const std::function<void(const LocalSocket&)>& take);
+/// The same until `take` answers false, and no further, as listeners of TCP come first: then true.
+Result<bool> read_first_sockets(const host::Root& root, const std::string& folder, const NetFile& file,
+                                std::size_t limit, const std::function<bool(const LocalSocket&)>& take);
 
 /// Ranges of ports, both ends included.
 using PortRanges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;

@@ -26,6 +26,14 @@ int Kept::find(const std::string& name) const {
     return found == fds_.end() ? -1 : found->second.get();
 }
 
+std::set<std::uint64_t> Kept::spaces() const {
+    std::set<std::uint64_t> found;
+    for (const auto& [name, fd] : fds_)
+        if (const auto space = std::strtoull(name.c_str() + sizeof "steer-" - 1, nullptr, 10); space != 0)
+            found.insert(space);
+    return found;
+}
+
 void Kept::store(const std::string& name, int fd) {
     const auto text = "FDSTORE=1\nFDPOLL=0\nFDNAME=steer-" + name;
     if (::sd_pid_notify_with_fds(0, 0, text.c_str(), &fd, 1) > 0)

@@ -39,6 +39,7 @@ typedef struct {
 } CORE socket_lock_t;
 
 struct bpf_prog;
+struct socket;
 struct sock_reuseport {
     struct bpf_prog *prog;
 } CORE;
@@ -52,13 +53,21 @@ struct sock {
     __u32 sk_ack_backlog;
     __u32 sk_max_ack_backlog;
     struct sock_reuseport *sk_reuseport_cb;
+    struct socket *sk_socket;
 } CORE;
 
 struct tcp_sock;
 
 struct file;
+struct inode {
+    unsigned long i_ino;
+} CORE;
 struct socket {
     struct sock *sk;
+} CORE;
+struct socket_alloc {
+    struct socket socket;
+    struct inode vfs_inode;
 } CORE;
 struct task_struct;
 

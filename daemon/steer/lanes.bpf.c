@@ -14,7 +14,6 @@
 
 const volatile unsigned int space = 0; /* inode of the network namespace */
 volatile unsigned int serves_datagrams; /* 0: no datagram is looked at */
-volatile unsigned int marks_datagrams;  /* for of_files */
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -127,14 +126,6 @@ int steer(struct bpf_sk_lookup *ctx) {
     return SK_PASS;
 }
 
-static __always_inline int is_ours(struct sock *sk) {
-    const unsigned short family = sk->__sk_common.skc_family;
-    const unsigned char state = sk->__sk_common.skc_state;
-    const int takes = sk->sk_protocol == tcp ? state == listens : sk->sk_protocol == udp && state == has_no_peer && sk->sk_reuseport_cb;
-
-    return takes && (family == inet || family == inet6) && sk->__sk_common.skc_net.net->ns.inum == space;
-}
-
 static __always_inline void put(struct sock *sk, struct steer_found *is) {
     const __u64 cookie = is->cookie;
     struct steer_places *place = bpf_map_lookup_elem(&places, &cookie);
@@ -151,39 +142,33 @@ static __always_inline void put(struct sock *sk, struct steer_found *is) {
     }
 }
 
-/* Tells of it, and puts it where it is wanted. False: it is none that matters. */
+/* Tells of it, and puts it where it is wanted. */
 static __always_inline int tell(struct seq_file *seq, struct sock *sk) {
     struct steer_found is = {};
 
-    if (!sk || !is_ours(sk)) return 0;
+    if (!sk || !takes(sk) || sk->__sk_common.skc_net.net->ns.inum != space) return 0;
     describe(sk, &is);
     put(sk, &is);
     bpf_seq_write(seq, &is, sizeof(is));
-    return 1;
+    return 0;
 }
 
-/* Marks what a process has open, under RCU: no lock of a socket is taken. For listeners that were there before the event was watched, for
- * sockets of UDP, which have none, and where the kernel refuses the other iterator. */
+/* What a process has open, where the kernel refuses the other iterator. */
 SEC("iter/task_file")
 int of_files(struct bpf_iter__task_file *ctx) {
     struct task_struct *task = ctx->task;
     struct file *file = ctx->file;
     struct socket *socket;
-    struct sock *sk;
 
     if (!file || !task) return 0;
     socket = bpf_sock_from_file(file);
-    if (!socket) return 0;
-    sk = socket->sk;
-    if (tell(ctx->meta->seq, sk) && (sk->sk_protocol == tcp || marks_datagrams)) mark(sk);
-    return 0;
+    return socket ? tell(ctx->meta->seq, socket->sk) : 0;
 }
 
 /* Listeners that were marked, without a walk of descriptors; puts them where they are wanted. */
 SEC("iter/bpf_sk_storage_map")
 int of_marked(struct bpf_iter__bpf_sk_storage_map *ctx) {
-    tell(ctx->meta->seq, ctx->sk);
-    return 0;
+    return tell(ctx->meta->seq, ctx->sk);
 }
 
 char program_license[] SEC("license") = "GPL";

@@ -25,6 +25,15 @@ namespace {
 
 constexpr std::array own_tables{"lanes", "slots", "places"};
 
+/// The namespace to which a link is attached: its inode; 0: it has ended, or this is none.
+std::uint64_t space_of(int link) {
+    bpf_link_info info{};
+    std::uint32_t size = sizeof info;
+    return bpf_obj_get_info_by_fd(link, &info, &size) == 0 && info.type == BPF_LINK_TYPE_NETNS
+               ? info.netns.netns_ino
+               : 0;
+}
+
 steer_address address_of(std::uint64_t space, const Address& at) {
     steer_address key{};
     key.space = static_cast<unsigned>(space);
@@ -46,6 +55,7 @@ Listener listener_of(const steer_found& found) {
             .is_dual = found.is_dual != 0 && !at.local.is_ipv4(),
             .has_program = found.has_program != 0,
             .has_device = found.device != 0,
+            .inode = found.inode,
             .is_refused = found.refused != 0};
 }
 
@@ -63,6 +73,39 @@ bool put(int map, const Key& key, const Value& value) {
     return bpf_map_update_elem(map, &key, &value, BPF_ANY) == 0;
 }
 
+/// Runs an iterator to its end, and adds what it found of a namespace, by cookie.
+Result<void> iterate(const bpf_program* program, bpf_iter_link_info info, std::uint64_t space,
+                     Listeners& into) {
+    LIBBPF_OPTS(bpf_iter_attach_opts, options);
+    options.link_info = &info;
+    options.link_info_len = sizeof info;
+    const std::unique_ptr<bpf_link, decltype(&bpf_link__destroy)> iterator(
+        bpf_program__attach_iter(program, &options), bpf_link__destroy);
+    const auto refused = [] { return fail("the kernel does not list sockets", {}, errno); };
+    if (iterator == nullptr) return refused();
+    const host::Fd fd(bpf_iter_create(bpf_link__fd(iterator.get())));
+    std::vector<steer_found> found(steer_most_listeners);
+    const auto room = std::as_writable_bytes(std::span(found));
+    std::size_t have = 0;
+    while (have < room.size()) {
+        const auto got = ::read(fd.get(), room.data() + have, room.size() - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return refused();
+        if (got == 0) break;
+        have += static_cast<std::size_t>(got);
+    }
+    found.resize(have / sizeof(steer_found));
+    for (const auto& one : found)
+        if (one.at.space == space) into.insert_or_assign(one.cookie, listener_of(one));
+    return {};
+}
+
+Result<void> go_through(const bpf_program* program, int process, std::uint64_t space, Listeners& into) {
+    bpf_iter_link_info info{};
+    info.task.pid = static_cast<unsigned>(process);
+    return iterate(program, info, space, into);
+}
+
 unsigned share_of(double share) {
     return static_cast<unsigned>(std::clamp(share, 0.0, 1.0) * static_cast<int>(steer_whole));
 }
@@ -76,16 +119,18 @@ struct Lanes::Program {
     Kept* kept = nullptr;
     std::uint64_t space = 0;
     unsigned next_id = static_cast<unsigned>(::getpid()) << 16U; ///< of a service: none is used twice
+    bool is_adopted = false;
     bool lists_marked = true; ///< the kernel lists sockets by their storage
 
     [[nodiscard]] std::string name(const char* what) const { return fmt::format("{}-{}", space, what); }
 
     /// 0 or an errno value. `file`: the namespace.
     int begin(int file, bool adopts, bool can_list) {
-        lists_marked = can_list;
+        lists_marked = can_list, is_adopted = adopts;
         skeleton.reset(steer_lanes__open());
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.of_marked, can_list);
+        bpf_program__set_autoload(skeleton->progs.of_files, !can_list);
         skeleton->rodata->space = static_cast<unsigned>(space);
         skeleton->bss->serves_datagrams = adopts ? 1 : 0; // until set() knows
         for (const auto* shared : {"marked", "origins", "services", "strangers"})
@@ -95,7 +140,6 @@ struct Lanes::Program {
                 if (const int fd = kept->find(name(own)); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, own), fd);
         if (const int failed = steer_lanes__load(skeleton.get()); failed != 0) return -failed;
-        if (!adopts) clear_services(); // of a namespace that had the same number
         link.reset(bpf_program__attach_netns(skeleton->progs.steer, file));
         if (link == nullptr) return errno;
         // The former daemon's program is in force until this one is.
@@ -128,39 +172,6 @@ struct Lanes::Program {
         for (const auto& [at, service] : in_force<steer_service>("services"))
             remove("services", at);
     }
-
-    /// Runs an iterator to its end, and adds what it found, by cookie.
-    Result<void> iterate(const bpf_program* program, bpf_iter_link_info info, Listeners& into) const {
-        LIBBPF_OPTS(bpf_iter_attach_opts, options);
-        options.link_info = &info;
-        options.link_info_len = sizeof info;
-        const std::unique_ptr<bpf_link, decltype(&bpf_link__destroy)> iterator(
-            bpf_program__attach_iter(program, &options), bpf_link__destroy);
-        const auto refused = [] { return fail("the kernel does not list sockets", {}, errno); };
-        if (iterator == nullptr) return refused();
-        const host::Fd fd(bpf_iter_create(bpf_link__fd(iterator.get())));
-        std::vector<steer_found> found(steer_most_listeners);
-        const auto room = std::as_writable_bytes(std::span(found));
-        std::size_t have = 0;
-        while (have < room.size()) {
-            const auto got = ::read(fd.get(), room.data() + have, room.size() - have);
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0) return refused();
-            if (got == 0) break;
-            have += static_cast<std::size_t>(got);
-        }
-        found.resize(have / sizeof(steer_found));
-        for (const auto& one : found)
-            into.insert_or_assign(one.cookie, listener_of(one));
-        return {};
-    }
-
-    Result<void> go_through(int process, bool marks_datagrams, Listeners& into) const {
-        skeleton->bss->marks_datagrams = marks_datagrams ? 1 : 0;
-        bpf_iter_link_info info{};
-        info.task.pid = static_cast<unsigned>(process);
-        return iterate(skeleton->progs.of_files, info, into);
-    }
 };
 
 Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
@@ -171,7 +182,9 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     program->reads = &reads;
     program->kept = &kept;
     program->space = space;
-    const bool adopts = kept.find(program->name("link")) >= 0;
+    // The number may be of a namespace that has ended.
+    const bool adopts = space_of(kept.find(program->name("link"))) == space;
+    if (!adopts) drop(space, reads, kept);
     std::uint32_t others = 0;
     std::ignore = bpf_prog_query(file->get(), BPF_SK_LOOKUP, 0, nullptr, nullptr, &others);
     if (others > (adopts ? 1U : 0U))
@@ -183,30 +196,34 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     return Lanes(std::move(program));
 }
 
-Result<Listeners> Lanes::mark(int process, bool datagrams) {
+bool Lanes::is_attached() const { return space_of(bpf_link__fd(program_->link.get())) != 0; }
+
+bool Lanes::is_adopted() const { return program_->is_adopted; }
+
+Result<Listeners> Lanes::mark(const Reads& reads, int process, std::uint64_t space, bool datagrams) {
     Listeners found;
-    if (const auto done = program_->go_through(process, datagrams, found); !done)
-        return std::unexpected(done.error());
-    std::erase_if(found, [](const auto& one) { return one.second.at.protocol == Protocol::tcp; });
-    return found;
+    const auto done = go_through(reads.walk(datagrams), process, space, found);
+    return done ? Result<Listeners>(std::move(found)) : std::unexpected(done.error());
 }
 
 Result<Listeners> Lanes::put_listeners(const std::vector<int>& processes) {
     Listeners found;
     if (!program_->lists_marked) {
         for (const int process : processes)
-            std::ignore = program_->go_through(process, false, found); // it may have ended
+            std::ignore = go_through(program_->skeleton->progs.of_files, process, program_->space,
+                                     found); // it may have ended
         return found;
     }
     bpf_iter_link_info info{};
     info.map.map_fd = static_cast<unsigned>(program_->reads->table("marked"));
-    const auto done = program_->iterate(program_->skeleton->progs.of_marked, info, found);
+    const auto done = iterate(program_->skeleton->progs.of_marked, info, program_->space, found);
     return done ? Result<Listeners>(std::move(found)) : std::unexpected(done.error());
 }
 
 bool Lanes::set(const std::vector<Service>& services) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
+    own.is_adopted = false;
     own.clear_services(); // the kernel chooses meanwhile
     clear_table<steer_lane_key>(maps.lanes);
     clear_table<steer_slot>(maps.slots);
@@ -266,10 +283,18 @@ Handed Lanes::handed(Protocol protocol) const {
 
 void Lanes::end() {
     std::ignore = set({});
-    std::ignore = leave({}, ~0ULL);
-    program_->kept->remove(program_->name("link"));
+    drop(program_->space, *program_->reads, *program_->kept);
+}
+
+void Lanes::drop(std::uint64_t space, const Reads& reads, Kept& kept) {
+    Program its;
+    its.reads = &reads, its.space = space;
+    kept.remove(its.name("link"));
     for (const auto* own : own_tables)
-        program_->kept->remove(program_->name(own));
+        kept.remove(its.name(own));
+    its.clear_services();
+    for (const auto& [at, opened] : its.in_force<std::uint64_t>("strangers"))
+        its.remove("strangers", at);
 }
 
 } // namespace affinityd::steer

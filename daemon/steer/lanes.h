@@ -6,8 +6,8 @@ enum {
     steer_most_listeners = 4096, /* of a network namespace */
     steer_most_strangers = 4096, /* addresses that others have under one that is steered as a whole */
     steer_most_services = 8192,  /* addresses that are steered */
-    steer_most_slots = 16384,
-    steer_most_lanes = 65536,    /* services times CPUs */
+    steer_most_slots = 8192,
+    steer_most_lanes = 16384,    /* services times CPUs */
     steer_most_processes = 16384, /* whose listeners matter */
     steer_most_places = 2,       /* slots of one listener: of IPv6, and of IPv4 that it takes, too */
     steer_whole = 65536,         /* all connections, where a share of them is told */
@@ -50,12 +50,19 @@ struct steer_places {
 /* A listener, or a socket of UDP that shares its port, as servers open for each worker. */
 struct steer_found {
     unsigned long long cookie;
+    unsigned long long inode;  /* as descriptors of it show it; 0: none has it open */
     struct steer_address at;
     unsigned int device;       /* SO_BINDTODEVICE; 0: none */
     int refused;               /* a negative errno: the kernel did not put it where it is wanted */
     unsigned char is_dual;     /* IPv6 that takes IPv4, too */
     unsigned char has_program; /* its group chooses by a program of its own */
     unsigned char unused[6];
+};
+
+/* A listener that matters was opened. */
+struct steer_opened {
+    unsigned int process;
+    unsigned int is_paused; /* there was no room to note it, and its port is left to the kernel */
 };
 
 /* Storage at a listener, which the kernel copies to each of its connections. */

@@ -32,6 +32,7 @@ struct Listener {
     bool is_dual = false;     ///< IPv6 that takes IPv4, too
     bool has_program = false; ///< its group chooses by a program of its own
     bool has_device = false;  ///< it is bound to an interface
+    std::uint64_t inode = 0;  ///< as descriptors of it show it
     bool is_refused = false;  ///< the kernel does not put it where it is wanted
 };
 using Listeners = std::map<std::uint64_t, Listener>; ///< by cookie
@@ -64,9 +65,14 @@ class Lanes {
     static Result<Lanes> open(const host::Root& root, int process, std::uint64_t space, const Reads& reads,
                               Kept& kept);
 
-    /// Marks the listeners that a process has open now, and with `datagrams` its sockets of UDP. Those of
-    /// UDP are returned in any case. An Error, too, if it has ended.
-    [[nodiscard]] Result<Listeners> mark(int process, bool datagrams);
+    /// Marks the listeners that a process has open now in a namespace, and with `datagrams` its sockets of
+    /// UDP; returns all of them, also where no program serves the namespace. An Error, too, if it has ended.
+    [[nodiscard]] static Result<Listeners> mark(const Reads& reads, int process, std::uint64_t space,
+                                                bool datagrams);
+    /// False: the namespace has ended; another one may have its number.
+    [[nodiscard]] bool is_attached() const;
+    /// A former daemon has set what is in force.
+    [[nodiscard]] bool is_adopted() const;
     /// Puts all that are marked where set() wants them, and lists them, steer_most_listeners at most.
     /// `processes`: whose descriptors are gone through where the kernel does not list sockets by their
     /// storage.
@@ -81,6 +87,8 @@ class Lanes {
     [[nodiscard]] Handed handed(Protocol protocol) const;
     /// Ends steering, also for systemd.
     void end();
+    /// Ends what a former daemon has left in force in a namespace.
+    static void drop(std::uint64_t space, const Reads& reads, Kept& kept);
 
   private:
     struct Program;

@@ -48,11 +48,20 @@ static __always_inline struct steer_address any_of(const struct steer_address *a
     return any;
 }
 
+static __always_inline int takes(struct sock *sk) {
+    const unsigned short family = sk->__sk_common.skc_family;
+    const unsigned char state = sk->__sk_common.skc_state;
+    const int is_open = sk->sk_protocol == tcp ? state == listens : sk->sk_protocol == udp && state == has_no_peer && sk->sk_reuseport_cb;
+
+    return is_open && (family == inet || family == inet6);
+}
+
 static __always_inline void describe(struct sock *sk, struct steer_found *is) {
     struct sock_reuseport *group = sk->sk_reuseport_cb;
     struct steer_address *at = &is->at;
 
     is->cookie = bpf_get_socket_cookie(sk);
+    is->inode = BPF_CORE_READ((struct socket_alloc *)sk->sk_socket, vfs_inode.i_ino);
     is->device = sk->__sk_common.skc_bound_dev_if;
     is->has_program = group && group->prog;
     at->space = sk->__sk_common.skc_net.net->ns.inum;

@@ -45,6 +45,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, locality_most_pairs);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, struct locality_key);
     __type(value, __u64);
 } pairs SEC(".maps");
@@ -52,15 +53,24 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, locality_most_readers);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, __u32);
     __type(value, char[locality_name_bytes]);
 } readers SEC(".maps");
 
+volatile unsigned int marks_datagrams; /* for of_process */
 __u64 lost;       /* reads for which the table had no room */
 __u64 in_softirq; /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
 
-/* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it, others go to the table. */
-struct locality_place places[locality_quick_cpus * locality_quick_places];
+/* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it as long as it is in use, others go to the table.
+ * As many as there are CPUs, set before loading. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, locality_quick_places);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, struct locality_place);
+} places SEC(".maps");
 
 static __always_inline void remember_name(__u32 process) {
     char name[locality_name_bytes] = {};
@@ -105,18 +115,16 @@ static __always_inline int is_equal(const struct locality_key *one, const struct
 /* False: it has no place of its own. */
 static __always_inline int count_in_place(const struct locality_key *key) {
     const __u32 slot = (key->thread * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
-    __u32 index = key->reader * locality_quick_places + slot;
-    struct locality_place *place;
+    const __u32 index = key->reader * locality_quick_places + slot;
+    struct locality_place *place = bpf_map_lookup_elem(&places, &index);
 
-    if (key->reader >= locality_quick_cpus) return 0;
-    barrier_var(index); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
-    place = &places[index & (locality_quick_cpus * locality_quick_places - 1)];
-    if (place->reads == 0) {
+    if (!place) return 0;
+    if (!is_equal(&place->key, key)) {
+        if (place->reads && !place->is_idle) return 0;
         remember_name(key->process);
         place->key = *key;
-    } else if (!is_equal(&place->key, key)) {
-        return 0;
     }
+    if (place->is_idle) place->is_idle = 0;
     ++place->reads;
     return 1;
 }
@@ -181,7 +189,7 @@ static __always_inline void note_listener(struct sock *sk) {
     struct steer_found is = {};
     struct steer_service *service;
     int matters = bpf_map_lookup_elem(&followed, &process) != 0;
-    __u32 is_paused = 0;
+    struct steer_opened opened = {.process = process};
 
     if (sk->sk_protocol != tcp) return;
     describe(sk, &is);
@@ -194,12 +202,12 @@ static __always_inline void note_listener(struct sock *sk) {
         if (!service) service = bpf_map_lookup_elem(&services, &any);
         if (service && bpf_map_update_elem(&strangers, &is.at, &now, BPF_ANY) != 0) {
             service->slots = 0; /* there is no room: the kernel chooses for all of them */
-            matters = is_paused = 1;
+            matters = opened.is_paused = 1;
         }
     }
     if (!matters) return;
     mark(sk);
-    bpf_ringbuf_output(&events, &is_paused, sizeof(is_paused), 0);
+    bpf_ringbuf_output(&events, &opened, sizeof(opened), 0);
 }
 
 /* Where the kernel lets a function be followed; else on_state, which is called ten times for each connection. */
@@ -212,6 +220,27 @@ int BPF_PROG(on_listen, struct sock *sk) {
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now) {
     if (now == listens) note_listener(sk);
+    return 0;
+}
+
+/* Marks what a process has open, and tells of it, under RCU: no lock of a socket is taken. For listeners that were there before the event was
+ * watched, and for sockets of UDP, which have none. */
+SEC("iter/task_file")
+int of_process(struct bpf_iter__task_file *ctx) {
+    struct task_struct *task = ctx->task;
+    struct file *file = ctx->file;
+    struct steer_found is = {};
+    struct socket *socket;
+    struct sock *sk;
+
+    if (!file || !task) return 0;
+    socket = bpf_sock_from_file(file);
+    if (!socket) return 0;
+    sk = socket->sk;
+    if (!sk || !takes(sk)) return 0;
+    describe(sk, &is);
+    bpf_seq_write(ctx->meta->seq, &is, sizeof(is));
+    if (sk->sk_protocol == tcp || marks_datagrams) mark(sk);
     return 0;
 }
 

@@ -9,9 +9,15 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include <malloc.h>
+#include <sys/mman.h>
 
 namespace affinityd::steer {
 
@@ -24,8 +30,10 @@ constexpr std::array shared_tables{"marked", "origins", "services", "strangers",
 struct Reads::Program {
     std::unique_ptr<steer_reads, decltype(&steer_reads__destroy)> skeleton{nullptr, steer_reads__destroy};
     std::unique_ptr<ring_buffer, decltype(&ring_buffer__free)> events{nullptr, ring_buffer__free};
+    std::unique_ptr<locality_place, std::function<void(locality_place*)>> places{nullptr, {}}; ///< mapped
+    std::vector<std::uint64_t> taken;                                                          ///< of each
     bool has_others = false;
-    std::optional<bool> opened{}; ///< see take_events()
+    Opened opened{}; ///< see take_events()
 
     /// 0 or an errno value. `others`: the kernel has an event for reads that are not TCP; `has_fentry`: it
     /// lets a program stand at the beginning of a function.
@@ -35,23 +43,34 @@ struct Reads::Program {
         if (skeleton == nullptr) return errno;
         bpf_program__set_autoload(skeleton->progs.on_other_read, others);
         bpf_program__set_autoattach(skeleton->progs.on_other_read, options.with_others);
+        bpf_program__set_autoload(skeleton->progs.of_process, options.with_takers);
+        bpf_program__set_autoattach(skeleton->progs.of_process, false);
         bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && has_fentry);
         bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !has_fentry);
         auto* settings = skeleton->rodata;
         settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
         settings->counts_takers = options.with_takers ? 1 : 0;
+        taken.assign(settings->possible_cpus * std::size_t{locality_quick_places}, 0);
+        bpf_map__set_max_entries(skeleton->maps.places, static_cast<unsigned>(taken.size()));
         if (options.kept != nullptr)
             for (const auto* name : shared_tables)
                 if (const int fd = options.kept->find(name); fd >= 0)
                     bpf_map__reuse_fd(bpf_object__find_map_by_name(skeleton->obj, name), fd);
         if (const int failed = steer_reads__load(skeleton.get()); failed != 0) return -failed;
+        const auto bytes = taken.size() * sizeof(locality_place);
+        void* mapped =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(skeleton->maps.places), 0);
+        if (mapped == MAP_FAILED) return errno;
+        places = {static_cast<locality_place*>(mapped), [bytes](auto* all) { ::munmap(all, bytes); }};
         if (const int failed = steer_reads__attach(skeleton.get()); failed != 0) return -failed;
         if (!options.with_takers) return 0;
         events.reset(ring_buffer__new(
             bpf_map__fd(skeleton->maps.events),
             [](void* self, void* event, std::size_t) {
-                auto& any = static_cast<Program*>(self)->opened;
-                any = any.value_or(false) || *static_cast<const std::uint32_t*>(event) != 0;
+                auto& all = static_cast<Program*>(self)->opened;
+                const auto* one = static_cast<const steer_opened*>(event);
+                all.processes.insert(static_cast<int>(one->process));
+                all.is_paused |= one->is_paused != 0;
                 return 0;
             },
             this, nullptr));
@@ -78,6 +97,7 @@ Result<Reads> Reads::open(const host::Root& root, const Options& options) {
             if (code != 0) code = program->begin(options, others, has_fentry);
     if (code != 0) return std::unexpected(refused_bpf(code, "the tracepoint tcp:tcp_rcv_space_adjust"));
     if (options.kept != nullptr) program->keep(*options.kept);
+    ::malloc_trim(0); // libbpf has read the kernel's types, which are large
     return Reads(std::move(program));
 }
 
@@ -108,15 +128,19 @@ Result<void> Reads::take(locality::ReadCounts& seen) const {
              .protocol = key.protocol,
              .reads = reads});
     };
-    // The memory of `places` is shared with the kernel, which goes on counting: a read that comes between may
-    // be missed.
-    for (volatile auto& place : program_->skeleton->bss->places) {
+    // The kernel goes on counting: no count is set back, only what is new is taken. A place that another key
+    // takes meanwhile gives it the last reads of the former.
+    auto& own = *program_;
+    for (std::size_t i = 0; i < own.taken.size(); ++i) {
+        volatile auto& place = own.places.get()[i];
         const std::uint64_t reads = place.reads;
-        if (reads == 0) continue;
+        if (reads == own.taken[i]) {
+            if (reads > 0) place.is_idle = 1;
+            continue;
+        }
         locality_key key{};
         std::memcpy(&key, const_cast<const locality_key*>(&place.key), sizeof(key));
-        place.reads = 0;
-        add(key, reads);
+        add(key, reads - std::exchange(own.taken[i], reads));
     }
     return read_table<locality_key, std::uint64_t>(bpf_map__fd(program_->skeleton->maps.pairs), add, true);
 }
@@ -134,7 +158,7 @@ int Reads::event_fd() const {
     return program_->events == nullptr ? -1 : ring_buffer__epoll_fd(program_->events.get());
 }
 
-std::optional<bool> Reads::take_events() {
+Reads::Opened Reads::take_events() {
     if (program_->events != nullptr) ring_buffer__consume(program_->events.get());
     return std::exchange(program_->opened, {});
 }
@@ -158,6 +182,11 @@ void Reads::mark_listeners_of(const std::set<int>& processes) const {
         bpf_map_delete_elem(map, &process);
     for (const int process : processes)
         bpf_map_update_elem(map, &process, &one, BPF_ANY);
+}
+
+bpf_program* Reads::walk(bool marks_datagrams) const {
+    program_->skeleton->bss->marks_datagrams = marks_datagrams ? 1 : 0;
+    return program_->skeleton->progs.of_process;
 }
 
 int Reads::table(const std::string& name) const {

@@ -3,11 +3,10 @@
 #pragma once
 
 enum {
-    locality_most_pairs = 65536,   /* keys of the table of counts */
+    locality_most_pairs = 32768,   /* keys of the table of counts */
     locality_most_readers = 16384, /* processes */
     locality_name_bytes = 16,      /* of the thread that read first */
-    locality_quick_cpus = 512,     /* a power of two: CPUs with places of their own */
-    locality_quick_places = 64,    /* of each, a power of two */
+    locality_quick_places = 64,    /* of each CPU */
 };
 
 /* Reads of one process where the packet was taken in on one CPU and read on another. 32 bytes without gaps. */
@@ -24,5 +23,6 @@ struct locality_key {
 
 struct locality_place {
     struct locality_key key;
-    unsigned long long reads; /* 0: the place is free */
+    unsigned long long reads; /* of all keys that this place has had; 0: none yet */
+    unsigned long long is_idle; /* set by the program that reads it: another key may take the place */
 };

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+struct bpf_program;
+
 namespace affinityd::steer {
 
 /// Descriptors that systemd keeps for the daemon while it is restarted, by name; it closes them when the unit
@@ -27,6 +29,8 @@ class Kept {
     /// A descriptor of that name; -1: there is none.
     [[nodiscard]] int find(const std::string& name) const;
     [[nodiscard]] bool is_empty() const { return fds_.empty(); }
+    /// The network namespaces for which something is kept.
+    [[nodiscard]] std::set<std::uint64_t> spaces() const;
     /// Has systemd keep a duplicate.
     void store(const std::string& name, int fd);
     /// Closes it, and has systemd close it.
@@ -69,14 +73,18 @@ class Reads {
     /// With takers only:
     [[nodiscard]] std::vector<Taker> takers() const; ///< all that are known
     [[nodiscard]] int event_fd() const;              ///< readable when a listener that matters was opened
-    /// No value: none was opened. True: there was no room to note one, and its port is left to the kernel
-    /// until it is set again.
-    std::optional<bool> take_events();
+    struct Opened {
+        std::set<int> processes{}; ///< that opened listeners that matter
+        bool is_paused = false;    ///< there was no room to note one: its port is left to the kernel for now
+    };
+    Opened take_events();
     /// Listeners that these processes open from now on are marked, and no others'.
     void mark_listeners_of(const std::set<int>& processes) const;
     /// Tells from now on who reads marked sockets of UDP, too, or does so no more. It costs each read of any
     /// socket some, so it is for as long as that is not known. Needs has_other_protocols().
     void note_readers(bool wanted);
+    /// The program that goes through the descriptors of a process: for Lanes::mark().
+    [[nodiscard]] bpf_program* walk(bool marks_datagrams) const;
     /// A table that other programs share: "marked", "origins", "services", "strangers".
     [[nodiscard]] int table(const std::string& name) const;
 

@@ -15,7 +15,7 @@ import threading
 import time
 import unittest
 
-from house import Namespace, allowed, children, ip, policy, python, report, run, wait_for
+from house import Namespace, Program, allowed, children, ip, policy, python, report, run, wait_for
 from nets import Net
 from reloads_test import HAPROXY, NGINX
 
@@ -196,6 +196,31 @@ os.execvp(sys.argv[sys.argv.index("--") + 1], sys.argv[sys.argv.index("--") + 1:
 """
 
 
+# So many processes of another user, each in namespaces of its own; they may listen there.
+CROWDED = """import ctypes, os, signal, socket, sys
+os.setuid(65534)
+libc = ctypes.CDLL(None)
+for _ in range(int(sys.argv[2])):
+    told, tell = os.pipe()
+    if os.fork() == 0:
+        libc.prctl(1, 9)  # it ends with its parent
+        assert libc.unshare(0x10000000 | 0x40000000) == 0  # a user and a network namespace
+        libc.prctl(15, sys.argv[1].encode())
+        many = [socket.socket() for _ in range(2 * len(sys.argv[3:]))]
+        for one in many:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            one.bind(("0.0.0.0", 7001))
+            one.listen(5)
+        os.write(tell, b"x")
+        signal.pause()
+    os.close(tell)
+    assert os.read(told, 1)
+    os.close(told)
+print("ready", flush=True)
+signal.pause()
+"""
+
+
 class Store:
     """Stands for systemd with FileDescriptorStoreMax=: keeps descriptors by name, and hands them to the next process."""
 
@@ -228,7 +253,28 @@ class Store:
         self.kept = {}
 
 
-class Steered(Net):
+class Witness(Net):
+    def witnessed(self, server, load):
+        """The part of the reads of a server and its children that bpftrace sees on the CPU where the packet arrived, while load() runs."""
+        here = pathlib.Path("/sys/kernel/tracing/events").exists()
+        way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
+        tracer = self.spawn(*way, "bpftrace", "-f", "json", "-e", WITNESS % (server.pid, server.pid), stdout=-1, stderr=-1, text=True).process
+        line = " "
+        while line and "ready" not in line:
+            line = tracer.stdout.readline()
+        load()
+        tracer.send_signal(signal.SIGINT)
+        try:
+            out, err = tracer.communicate(timeout=20)
+        except subprocess.TimeoutExpired:  # bpftrace can miss one
+            tracer.send_signal(signal.SIGINT)
+            out, err = tracer.communicate(timeout=60)
+        counts = next((json.loads(line)["data"]["@"] for line in out.splitlines() if '"map"' in line), {})
+        self.assertGreater(sum(counts.values()), 500, out + err)
+        return 100 * counts.get("1", 0) / sum(counts.values())
+
+
+class Steered(Witness):
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
 
@@ -422,6 +468,45 @@ class Steered(Net):
         wait_for(lambda: not self.links(inode) and "steer" not in daemon.policy("web"), lambda: f"nothing is left: {self.links(inode)} {daemon.policy('web')}")
         self.assertEqual([], [text for text in daemon.problems() if "steered" in text])
 
+    def test_a_namespace_that_starts_again_under_the_same_number_is_steered_again(self):
+        """As a container's may that is restarted: the kernel gives the number to the next one."""
+        nic = self.pair(queues=2)
+        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))
+        inodes = []
+        self.stack.callback(os.kill, daemon.process.pid, signal.SIGCONT)
+        for turn in range(2):
+            with contextlib.ExitStack() as stack:
+                for _ in range(100):  # until it has the number of the first
+                    other = Namespace(stack, f"affinity-other-{self.mark}")
+                    if turn == 0 or os.stat(f"/run/netns/{other.name}").st_ino == inodes[0]:
+                        break
+                    stack.close()
+                inodes.append(os.stat(f"/run/netns/{other.name}").st_ino)
+                other.ip("link", "set", "lo", "up")
+                server = Program(stack, other.command(*python(WORKERS, self.name("server"), "127.0.0.1", "2", "256")))
+                wait_for(lambda: other.run("ss", "-Hltn").count("127.0.0.1:7001") == 2, "it listens")
+                os.kill(daemon.process.pid, signal.SIGCONT)
+                wait_for(lambda: self.links(inodes[0]), lambda: f"it is steered: {daemon.policy('web')} {daemon.problems()}", 20)
+                if not turn:  # the daemon never sees the number unused
+                    os.kill(daemon.process.pid, signal.SIGSTOP)
+        self.assertEqual(1, len(set(inodes)))
+
+    def test_a_program_kept_for_a_namespace_that_nobody_steers_any_more_is_dropped(self):
+        store = Store(self.bin / "notify")
+        self.stack.callback(store.end)
+        inside = self.near.command()
+        self.near.command = lambda *words: [*inside, *words] if words else [*inside, *store.words()]
+        daemon = self.begin()
+        del self.near.command
+        self.steered()
+        daemon.kill()
+        daemon.write("web", policy("server", affinity="full", nics=[self.nic("r0x")], spread="core", bind="core", steer="none"))
+        self.assertTrue(self.links())
+        daemon.namespace = [*inside, *store.words()]
+        daemon.start()
+        wait_for(lambda: not self.links(), lambda: f"nothing steers: {self.links()}", 20)
+        daemon.stop()
+
     def test_a_single_listener_is_left_alone_and_that_is_said(self):
         daemon = self.begin(workers=1)
 
@@ -429,25 +514,6 @@ class Steered(Net):
             self.load(20)
             return any(group["why"].startswith("no other one shares the address") for group in daemon.policy("web").get("steer", {}).get("left", []))
         wait_for(is_said, lambda: f"that is said: {daemon.policy('web')}")
-
-    def witnessed(self, server, load):
-        """The part of the reads of a server and its children that bpftrace sees on the CPU where the packet arrived, while load() runs."""
-        here = pathlib.Path("/sys/kernel/tracing/events").exists()
-        way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
-        tracer = self.spawn(*way, "bpftrace", "-f", "json", "-e", WITNESS % (server.pid, server.pid), stdout=-1, stderr=-1, text=True).process
-        line = " "
-        while line and "ready" not in line:
-            line = tracer.stdout.readline()
-        load()
-        tracer.send_signal(signal.SIGINT)
-        try:
-            out, err = tracer.communicate(timeout=20)
-        except subprocess.TimeoutExpired:  # bpftrace can miss one
-            tracer.send_signal(signal.SIGINT)
-            out, err = tracer.communicate(timeout=60)
-        counts = next((json.loads(line)["data"]["@"] for line in out.splitlines() if '"map"' in line), {})
-        self.assertGreater(sum(counts.values()), 500, out + err)
-        return 100 * counts.get("1", 0) / sum(counts.values())
 
     def serve_http(self, *command):
         nic = self.pair(queues=2)
@@ -641,6 +707,39 @@ class Steered(Net):
         report(f"a worker that stands still: {seen['auto']} connections answered and failed, {seen['none']} without steering")
         self.assertLessEqual(seen["auto"][1], seen["none"][1])
         self.assertGreater(seen["auto"][0], seen["none"][0])
+
+
+class ManyNamespaces(Witness):
+    """They are cheap for any user."""
+    ALONE = True
+    NUMBER = int(os.environ.get("AFFINITYD_NAMESPACES", "300"))
+
+    def crowd(self, number, listens):
+        """A daemon, and so many processes of one user in a network namespace each, of which a pass learns. Seconds within which it answered
+        at the latest."""
+        nic = self.pair(queues=2)
+        hasty = [*self.near.command(), "nice", "-n", "-15"]  # the load of other tests does not matter here
+        daemon = self.inside({"reconcile": "1h"}, hasty, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))
+        crowd = self.spawn(*self.near.command(*python(CROWDED, self.name("server"), str(number), *(["listens"] if listens else []))), stdout=-1, text=True)
+        self.assertEqual("ready\n", crowd.process.stdout.readline())
+        longest, end = 0.0, time.monotonic() + 15
+        for words in (("apply",), *[("nics",)] * 1000):
+            asked = time.monotonic()
+            daemon.ctl(*words)
+            longest = max(longest, time.monotonic() - asked)
+            if asked > end:
+                break
+        report(f"{number} namespaces with{'' if listens else 'out'} listeners: the daemon answered after {longest * 1000:.0f} ms at the latest")
+        self.assertLess(longest, 2)
+        return daemon
+
+    def test_namespaces_without_listeners_hold_nobody_up(self):
+        self.crowd(self.NUMBER, listens=False)
+
+    def test_of_one_user_some_are_steered_and_that_is_said(self):
+        daemon = self.crowd(80, listens=True)
+        wait_for(lambda: any("16 network namespaces are not steered: at most 256 are, and 64 of one user" in text for text in daemon.problems()),
+                 lambda: f"that is said: {daemon.problems()}")
 
 
 if __name__ == "__main__":
