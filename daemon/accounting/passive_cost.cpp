@@ -25,18 +25,10 @@ std::optional<double> bytes_of(const host::Root& root, const std::string& nic) {
     return static_cast<double>(*received) + (nic == "lo" ? 0 : static_cast<double>(*sent));
 }
 
-/// "usage_usec" of its cpu.stat; where version 1 is mounted as well, version 2 is beside it.
-std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
-    auto text = root.sys().text("fs/cgroup" + group + "/cpu.stat");
-    if (!text) text = root.sys().text("fs/cgroup/unified" + group + "/cpu.stat");
-    if (!text) return std::nullopt;
-    for (const auto line : split(*text, '\n')) {
-        const auto words = split_words(line);
-        if (words.size() != 2 || words[0] != "usage_usec") continue;
-        const auto time = parse_number<std::uint64_t>(words[1]);
-        return time ? std::optional(static_cast<double>(*time) / 1e6) : std::nullopt;
-    }
-    return std::nullopt;
+/// A file of the group; where version 1 is mounted as well, version 2 is beside it.
+std::optional<std::string> read_of_group(const host::Root& root, const std::string& group, const char* file) {
+    auto text = root.sys().text(fmt::format("fs/cgroup{}/{}", group, file));
+    return text ? std::move(text) : root.sys().text(fmt::format("fs/cgroup/unified{}/{}", group, file));
 }
 
 /// The time of a group is part of that of each group above it.
@@ -47,6 +39,26 @@ bool has_ancestor(const std::set<std::string>& groups, const std::string& group)
 }
 
 } // namespace
+
+std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
+    const auto text = read_of_group(root, group, "cpu.stat");
+    if (!text) return std::nullopt;
+    for (const auto line : split(*text, '\n')) {
+        const auto words = split_words(line);
+        if (words.size() != 2 || words[0] != "usage_usec") continue;
+        const auto time = parse_number<std::uint64_t>(words[1]);
+        return time ? std::optional(static_cast<double>(*time) / 1e6) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
+std::vector<int> members_of(const host::Root& root, const std::string& group) {
+    std::vector<int> members;
+    const auto text = read_of_group(root, group, "cgroup.procs").value_or("");
+    for (const auto word : split_words(text))
+        if (const auto pid = parse_number<int>(word)) members.push_back(*pid);
+    return members;
+}
 
 /// `counts_anew`: a counter that fell began again at zero.
 void PassiveCost::Counter::take(std::optional<double> now, bool counts_anew) {
@@ -174,11 +186,11 @@ void PassiveCost::close(const Period& period) {
     closed_.push_back(std::move(record));
 }
 
-std::optional<CostCount> PassiveCost::count(const std::string& policy) {
+std::optional<double> PassiveCost::bytes(const std::string& policy) {
     const auto period = periods_.find(policy);
     if (period == periods_.end()) return std::nullopt;
     read(period->second);
-    return CostCount{period->second.cpu_seconds(), period->second.bytes()};
+    return period->second.bytes();
 }
 
 const std::set<std::string>* PassiveCost::groups(const std::string& policy) const {

@@ -3,6 +3,7 @@
 
 #include "measure/statistics.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@ namespace affinityd::planner {
 /// Growth of the counters of one policy's programs over one span of time.
 struct Effect {
     double seconds = 0;
-    double cpu_seconds = 0;            ///< of its control groups
+    double cpu_seconds = 0;            ///< of its control groups, or of its processes in groups of others
     double bytes = 0;                  ///< carried by its interfaces
     double wait_seconds = 0;           ///< its threads were ready and had no CPU
     double migrations = 0;             ///< of its threads, from CPU to CPU
@@ -22,6 +23,48 @@ struct Effect {
     double retransmits = 0;            ///< TCP segments sent again, of the machine's network namespace
     double errors = 0;                 ///< entries of its units in the journal, priority err and graver
     Effect& operator+=(const Effect& other);
+};
+using Spans = std::span<const Effect>;
+
+/// Sides that are in force in turn, in rounds of equal length. A block is one round of each, in an order that
+/// turns round with each block, so that a drift favours none. The first seconds of a round do not count:
+/// tasks and connections move. Pure: it is told what happened, and says which side is to be in force.
+class Alternation {
+  public:
+    Alternation(std::size_t sides, double round); ///< in seconds
+
+    [[nodiscard]] std::size_t present() const { return order_[place_]; } ///< the side to be in force
+    /// The growth that comes now does not count.
+    [[nodiscard]] bool is_settling() const;
+    /// The growth of the counters since the last call, all of it under present(). True: the round is over;
+    /// count() or repeat() is to be called.
+    [[nodiscard]] bool add(const Effect& growth);
+    void count();
+    void repeat();
+    [[nodiscard]] const Effect& growth() const { return growth_; } ///< of the present round
+    /// The side takes no more turns.
+    void leave_out(std::size_t side);
+    [[nodiscard]] bool is_out(std::size_t side) const { return sides_[side].is_out; }
+    [[nodiscard]] std::size_t sides() const { return sides_.size(); }
+    [[nodiscard]] const std::vector<Effect>& rounds(std::size_t side) const { return sides_[side].rounds; }
+    [[nodiscard]] std::size_t blocks() const { return blocks_; } ///< that are over
+    [[nodiscard]] bool is_between_blocks() const { return place_ == 0; }
+    /// The seconds that are left of this round, about.
+    [[nodiscard]] double left() const;
+
+  private:
+    struct Side {
+        std::vector<Effect> rounds;
+        bool is_out = false;
+    };
+    void begin_block();
+    std::vector<Side> sides_;
+    double round_;
+    std::vector<std::size_t> order_; ///< of the sides in the present block
+    std::size_t place_ = 0;          ///< in it
+    std::size_t blocks_ = 0;
+    double settled_ = 0; ///< seconds of this round that did not count
+    Effect growth_;
 };
 
 /// One row of the table before/after.
@@ -45,17 +88,25 @@ struct Judgement {
 };
 [[nodiscard]] std::string_view to_string(Judgement::Verdict verdict);
 
-/// Judges spans after a change by those before it; each side needs four, of equal length. The cost decides:
-/// CPU time per GB, or per second where no traffic goes over interfaces. Errors or retransmits that rise make
-/// it worse at once. All other figures are only shown. Pure.
-[[nodiscard]] Judgement judge(std::span<const Effect> before, std::span<const Effect> after);
+// Rounds of both sides, in the order of their blocks: the differences inside blocks count, as far as both
+// sides have them.
 
-/// CPU seconds per 10^9 bytes of each span that has traffic enough to tell.
-[[nodiscard]] std::vector<double> costs_per_gigabyte(std::span<const Effect> spans);
+/// Each side needs four rounds. The cost decides: CPU time per GB, or per second where no traffic goes over
+/// interfaces; where that is less and the wait for a CPU grows, nothing is known. Errors that rise make it
+/// worse at once. All other figures are only shown. Pure.
+[[nodiscard]] Judgement judge(Spans before, Spans after);
 
-/// Says that errors or retransmits rose, and how far: at least to double, and as they do by chance with a
-/// probability of at most `chance`. "": they did not. One span after the change may be enough.
-[[nodiscard]] std::string harm(std::span<const Effect> before, std::span<const Effect> after,
-                               double chance = 0.005);
+/// How much more CPU time per byte the rounds after take.
+[[nodiscard]] measure::Comparison compare_costs(Spans before, Spans after, unsigned comparisons);
+
+/// True if the threads wait for a CPU for longer, by more than a hundredth of the CPU time that they take.
+[[nodiscard]] bool waits_longer(Spans before, Spans after, unsigned comparisons = 1);
+
+/// True if the cost of its traffic can be told.
+[[nodiscard]] bool has_traffic(const Effect& round);
+
+/// Says that errors rose, and how far: at least to double, and as they do by chance with a probability of at
+/// most `chance`. "": they did not. One round after may be enough.
+[[nodiscard]] std::string harm(Spans before, Spans after, double chance = 0.005);
 
 } // namespace affinityd::planner
