@@ -38,18 +38,21 @@ bool has_ancestor(const std::set<std::string>& groups, const std::string& group)
     return false;
 }
 
+double sum_of(const auto& counters) {
+    double sum = 0;
+    for (const auto& [name, counter] : counters)
+        sum += counter.grown;
+    return sum;
+}
+
 } // namespace
 
 std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
     const auto text = read_of_group(root, group, "cpu.stat");
     if (!text) return std::nullopt;
-    for (const auto line : split(*text, '\n')) {
-        const auto words = split_words(line);
-        if (words.size() != 2 || words[0] != "usage_usec") continue;
-        const auto time = parse_number<std::uint64_t>(words[1]);
-        return time ? std::optional(static_cast<double>(*time) / 1e6) : std::nullopt;
-    }
-    return std::nullopt;
+    const auto words = split_words(std::string_view(*text).substr(0, text->find('\n')));
+    if (words.size() != 2 || words[0] != "usage_usec") return std::nullopt;
+    return parse_number<std::uint64_t>(words[1]).transform([](auto usec) { return usec / 1e6; });
 }
 
 std::vector<int> members_of(const host::Root& root, const std::string& group) {
@@ -67,19 +70,8 @@ void PassiveCost::Counter::take(std::optional<double> now, bool counts_anew) {
     last = now;
 }
 
-double PassiveCost::Period::bytes() const {
-    double sum = 0;
-    for (const auto& [nic, counter] : nics)
-        sum += counter.grown;
-    return sum;
-}
-
-double PassiveCost::Period::cpu_seconds() const {
-    double sum = left;
-    for (const auto& [group, counter] : groups)
-        sum += counter.grown;
-    return sum;
-}
+double PassiveCost::Period::bytes() const { return sum_of(nics); }
+double PassiveCost::Period::cpu_seconds() const { return left + sum_of(groups); }
 
 void PassiveCost::remember(const std::string& policy, PastCost past) {
     if (past_.size() >= most_policies && !past_.contains(policy)) return;

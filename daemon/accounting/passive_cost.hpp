@@ -96,8 +96,7 @@ class PassiveCost {
 
     [[nodiscard]] CostReport report() const;
 
-    /// Reads the counters of one policy: the bytes that its interfaces have carried in its present period. No
-    /// value: no pass has seen it yet.
+    /// The bytes that its interfaces have carried in its period, read now. No value: no pass has seen it yet.
     [[nodiscard]] std::optional<double> bytes(const std::string& policy);
     /// Control groups of its processes, as of the last pass; null: none has seen it yet.
     [[nodiscard]] const std::set<std::string>* groups(const std::string& policy) const;

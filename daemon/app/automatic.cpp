@@ -19,6 +19,7 @@ namespace affinityd::app {
 namespace {
 
 constexpr double shortest_look = 5, hour_of_traffic = 3600; ///< seconds
+constexpr double least_bytes_of_round = 4e6;                ///< before a trial begins
 constexpr std::int64_t between_tries = 3600;                ///< seconds
 
 const policy::Policy* find_auto(const World& world, const std::string& name) {
@@ -90,7 +91,7 @@ void Automatic::end_pass(bool may_begin) {
         if (!policy.model_auto) continue;
         const auto recent = traffic_of(policy.name);
         if (!recent || trial_ || !may_begin || shared_.releases.policy(policy.name)) continue;
-        if (planner::is_traffic_enough(*recent, round()) && is_due(policy)) begin(policy);
+        if (*recent * round() >= least_bytes_of_round && is_due(policy)) begin(policy);
     }
 }
 

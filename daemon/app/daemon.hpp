@@ -115,7 +115,8 @@ class Daemon final : public Commands {
     void recover_trials();
     [[nodiscard]] std::string fault_of_trial(const Loaded& loaded, const std::string& policy) const;
     [[nodiscard]] Slices try_policy(TrialOrder order, uid_t user, Answer answer);
-    [[nodiscard]] Slices use_trials(std::string headline, Answer answer, Until until);
+    [[nodiscard]] Slices use_trials(std::string headline = "trials", Answer answer = {},
+                                    Until until = Until::begun);
     [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
     void end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by);
     [[nodiscard]] std::string close_trial(Trial trial, const char* how, const std::string& by);

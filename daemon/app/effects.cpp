@@ -61,7 +61,7 @@ double Effects::Counter::grow(std::optional<double> now) {
 planner::Effect Effects::look(std::size_t policy, bool is_settling) {
     auto& watched = watched_[shared_.current->policy(policy).name];
     watched.looked = Clock::now();
-    if (is_settling) watched.errors_from = watched.looked;
+    if (is_settling) watched.journal.from = watched.looked;
     return std::exchange(watched.growth, {});
 }
 
@@ -114,7 +114,6 @@ void Effects::count(const std::string& policy, Watched& watched) {
     const auto sum = steering_.read_sum(policy);
     growth.reads += watched.reads.grow(static_cast<double>(sum.reads));
     growth.local_reads += watched.local_reads.grow(static_cast<double>(sum.local));
-    growth.retransmits += watched.retransmits.grow(retransmits());
 }
 
 /// A group in which processes of others run, too, does not count: its processes of the policy do, each by its
@@ -178,8 +177,8 @@ void Effects::count_errors(Watched& watched) {
     if (watched.errors.valid()) {
         if (watched.errors.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
         const auto read = watched.errors.get();
-        watched.cursor = read.cursor;
-        if (read.from == watched.errors_from) watched.growth.errors += static_cast<double>(read.found);
+        watched.journal.cursor = read.cursor;
+        if (read.from == watched.journal.from) watched.growth.errors += static_cast<double>(read.found);
     }
     std::set<std::string> units;
     for (const auto& [group, counter] : watched.groups)
@@ -188,29 +187,9 @@ void Effects::count_errors(Watched& watched) {
     if (units.empty()) return;
     const host::BlockedSignals blocked; // they are the loop's
     try {
-        watched.errors = std::async(std::launch::async, read_errors, std::move(units),
-                                    Errors{watched.cursor, watched.errors_from, 0});
+        watched.errors = std::async(std::launch::async, read_errors, std::move(units), watched.journal);
     } catch (const std::system_error&) { // no thread is to be had: the next second, perhaps
     }
-}
-
-/// Since the machine was started, in our network namespace: net/snmp has a line of names and one of numbers.
-std::optional<double> Effects::retransmits() const {
-    const auto text = shared_.root.proc().text("net/snmp");
-    if (!text) return std::nullopt;
-    std::vector<std::string_view> names;
-    for (const auto line : split(*text, '\n')) {
-        if (!line.starts_with("Tcp:")) continue;
-        const auto words = split_words(line);
-        if (names.empty()) {
-            names = words;
-            continue;
-        }
-        const auto at = static_cast<std::size_t>(std::ranges::find(names, "RetransSegs") - names.begin());
-        const auto number = at < words.size() ? parse_number<std::uint64_t>(words[at]) : std::nullopt;
-        return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-    }
-    return std::nullopt;
 }
 
 void Daemon::tick() {

@@ -57,19 +57,17 @@ class Effects {
     struct Watched {
         planner::Effect growth{}; ///< since the last look
         Clock::time_point looked{};
-        Counter seconds{}, bytes{}, reads{}, local_reads{}, retransmits{};
+        Counter seconds{}, bytes{}, reads{}, local_reads{};
         std::map<std::string, Counter> groups{}; ///< control groups in which no others run: their CPU time
         std::set<int> grouped{};                 ///< the processes in these
         Threads threads{};                       ///< those that stand for all
-        std::string cursor{};                    ///< up to where the journal was read
-        Clock::time_point errors_from{};
-        std::future<Errors> errors{}; ///< a reading under way
+        Errors journal{};                        ///< as far as it was read
+        std::future<Errors> errors{};            ///< a reading under way
     };
     void count(const std::string& policy, Watched& watched);
     void count_groups(const std::string& policy, std::size_t index, Watched& watched);
     void count_errors(Watched& watched);
     [[nodiscard]] static Errors read_errors(const std::set<std::string>& units, Errors known);
-    [[nodiscard]] std::optional<double> retransmits() const;
 
     Shared& shared_;
     const TaskTable& tasks_;

@@ -244,6 +244,7 @@ Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
 /// Reads the policies again with those on trial.
 Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
     constexpr milliseconds patience{1};
+    if (!answer) answer = [](const auto&) {};
     auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
     while (loaded.wait_for(patience) == std::future_status::timeout)
         co_yield end_of_slice;
@@ -312,9 +313,7 @@ void Daemon::look_at_trials() {
         trial.turns.count();
         has_turned |= trial.turns.present() != before;
     }
-    if (has_turned)
-        work().add(use_trials(
-            "trials", [](const auto&) {}, Until::begun));
+    if (has_turned) work().add(use_trials());
 }
 
 void Daemon::follow_trials() {
@@ -328,9 +327,7 @@ void Daemon::end_trials(const std::function<bool(const Trial&)>& is_over, const 
     std::ranges::copy_if(trials_.all(), std::back_inserter(over), is_over);
     for (const auto& trial : over)
         static_cast<void>(close_trial(trial, "went back", by));
-    if (!over.empty())
-        work().add(use_trials(
-            "trials", [](const auto&) {}, Until::begun));
+    if (!over.empty()) work().add(use_trials());
 }
 
 Result<std::string> Daemon::trials() {

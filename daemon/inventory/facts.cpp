@@ -207,13 +207,10 @@ std::string FactSources::group(unsigned gid) { return names_.find(NameKind::grou
 uid_t FactSources::owner(int pid) {
     const auto uid = root_->proc().owner(std::to_string(pid));
     if (!uid || *uid == 0) return uid ? 0 : gone;
-    // The users of a user namespace are one person, whether subuid(5) knows their ids or not: they are those
-    // that the namespace's first one, its root, has given itself.
     const auto map = root_->proc().text(std::to_string(pid) + "/uid_map").value_or("");
     const auto first = split_words(std::string_view(map).substr(0, map.find('\n')));
-    const bool is_all = first.size() == 3 && first[2] == "4294967295";
-    const auto outer = first.size() == 3 && !is_all ? parse_number<uid_t>(first[1]) : std::nullopt;
-    return person(outer.value_or(*uid));
+    const bool is_in_one = first.size() == 3 && first[2] != "4294967295";
+    return person(is_in_one ? parse_number<uid_t>(first[1]).value_or(*uid) : *uid);
 }
 
 uid_t FactSources::starter(int pid) {

@@ -16,8 +16,7 @@ namespace {
 constexpr double gain_to_adopt = 0.03;
 constexpr std::size_t first_look = 6, looks = 6; ///< blocks before the first; each doubles them
 constexpr std::size_t most_blocks = first_look << (looks - 1);
-constexpr unsigned most_idle = 10;           ///< rounds without traffic, then the trial is broken off
-constexpr double least_bytes_of_round = 4e6; ///< before a trial begins
+constexpr unsigned most_idle = 10; ///< rounds without traffic, then the trial is broken off
 constexpr double doubt = 0.05;
 constexpr std::int64_t hour = 3600;
 constexpr unsigned most_doublings = 7;
@@ -41,35 +40,27 @@ AffinityTrial::AffinityTrial(std::vector<AutoCandidate> candidates, const AutoCa
     : candidates_(std::move(candidates)), turns_(candidates_.size(), round), before_(before),
       next_look_(first_look) {}
 
-double AffinityTrial::bytes_per_second() const {
-    Effect all;
-    for (std::size_t side = 0; side < turns_.sides(); ++side)
-        for (const auto& round : turns_.rounds(side))
-            all += round;
-    return all.seconds > 0 ? all.bytes / all.seconds : 0;
-}
-
 void AffinityTrial::add(const Effect& growth) {
     if (end_ || !turns_.add(growth)) return;
     if (!has_traffic(turns_.growth())) {
         turns_.repeat();
-        if (++idle_ >= most_idle) finish(false, before_, "broken off: the traffic ended");
+        if (++idle_ >= most_idle) end_ = {false, before_, "broken off: the traffic ended"};
         return;
     }
     idle_ = 0;
     ++rounds_;
+    all_ += turns_.growth();
     const auto side = turns_.present();
     turns_.count();
-    if (side != 0) {
-        // Each round of each candidate is looked at twice: alone, and with those before it.
-        const double chance = doubt / static_cast<double>(2 * most_blocks * turns_.sides());
-        const Spans none = turns_.rounds(0), all = turns_.rounds(side);
-        auto found = harm(none, all.last(1), chance);
-        if (found.empty()) found = harm(none, all, chance);
-        if (!found.empty())
-            return finish(true, {}, fmt::format("under {} {}", to_string(candidates_[side]), found));
-    }
-    if (turns_.is_between_blocks() && turns_.blocks() == next_look_) look();
+    // Each round of each candidate is looked at twice: alone, and with those before it.
+    const double chance = doubt / static_cast<double>(2 * most_blocks * turns_.sides());
+    const Spans none = turns_.rounds(0), all = turns_.rounds(side);
+    for (const auto rounds : {all.last(1), all})
+        if (const auto found = side == 0 ? std::string() : harm(none, rounds, chance); !found.empty()) {
+            end_ = {true, {}, fmt::format("under {} {}", to_string(candidates_[side]), found)};
+            return;
+        }
+    if (turns_.blocks() == next_look_) look();
 }
 
 /// How much more the one costs than the other, relative; as wide as all such comparisons of a trial need.
@@ -113,7 +104,7 @@ void AffinityTrial::look() {
     if (is_shown && decide_at_ == 0) decide_at_ = 2 * turns_.blocks();
     const bool is_last = turns_.blocks() == most_blocks || (is_shown && turns_.blocks() >= decide_at_);
     next_look_ = 2 * turns_.blocks();
-    if (is_last || is_hopeless) finish(true, best(), figures());
+    if (is_last || is_hopeless) end_ = {true, best(), figures()};
 }
 
 /// As "process -1.2 % (-3.0 to +0.7 %), full -12.1 % (-16.0 to -8.0 %)".
@@ -128,10 +119,6 @@ std::string AffinityTrial::figures() const {
     return fmt::format("CPU time per GB against none, after {} rounds: {}", rounds_, text);
 }
 
-void AffinityTrial::finish(bool is_decided, const AutoCandidate& choice, std::string why) {
-    end_ = End{is_decided, choice, std::move(why)};
-}
-
 bool is_due(const AutoChoice& choice, const ChoiceBasis& now, std::int64_t time) {
     const auto age = time - choice.time;
     if (age < hour) return false;
@@ -139,10 +126,6 @@ bool is_due(const AutoChoice& choice, const ChoiceBasis& now, std::int64_t time)
     const double before = choice.basis.bytes_per_second;
     const bool is_other = now.bytes_per_second > 2 * before || now.bytes_per_second < before / 2;
     return is_other && age >= hour << std::min(choice.confirmed, most_doublings);
-}
-
-bool is_traffic_enough(double bytes_per_second, double round) {
-    return bytes_per_second * round >= least_bytes_of_round;
 }
 
 } // namespace affinityd::planner

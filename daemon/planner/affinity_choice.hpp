@@ -52,7 +52,7 @@ class AffinityTrial {
     [[nodiscard]] std::size_t rounds() const { return rounds_; } ///< that are over, and count
     [[nodiscard]] std::size_t candidates() const { return candidates_.size(); }
     [[nodiscard]] std::size_t next_look() const { return next_look_; } ///< after so many rounds of each
-    [[nodiscard]] double bytes_per_second() const;                     ///< over all rounds that count
+    [[nodiscard]] double bytes_per_second() const { return all_.bytes / all_.seconds; }
 
   private:
     void look();
@@ -60,15 +60,14 @@ class AffinityTrial {
     [[nodiscard]] bool is_cheaper(std::size_t side) const;
     [[nodiscard]] AutoCandidate best() const;
     [[nodiscard]] std::string figures() const;
-    void finish(bool is_decided, const AutoCandidate& choice, std::string why);
 
     std::vector<AutoCandidate> candidates_; ///< the first is `none`
     Alternation turns_;
     AutoCandidate before_;
-    std::size_t rounds_ = 0;
-    std::size_t next_look_;
-    std::size_t decide_at_ = 0; ///< blocks; 0: nothing is shown yet
-    unsigned idle_ = 0;         ///< rounds without traffic, one after the other
+    std::size_t rounds_ = 0, next_look_;
+    Effect all_{.seconds = 1e-9}; ///< of all rounds that count
+    std::size_t decide_at_ = 0;   ///< blocks; 0: nothing is shown yet
+    unsigned idle_ = 0;           ///< rounds without traffic, one after the other
     std::optional<End> end_;
 };
 
@@ -92,8 +91,5 @@ struct AutoChoice {
 /// double) has changed, and it has lasted an hour; each time in a row that other traffic changed nothing, the
 /// pause doubles, up to five days.
 [[nodiscard]] bool is_due(const AutoChoice& choice, const ChoiceBasis& now, std::int64_t time);
-
-/// Enough to tell the cost of rounds of so many seconds.
-[[nodiscard]] bool is_traffic_enough(double bytes_per_second, double round);
 
 } // namespace affinityd::planner

@@ -3,6 +3,7 @@
 
 #include "measure/statistics.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -20,7 +21,6 @@ struct Effect {
     double wait_seconds = 0;           ///< its threads were ready and had no CPU
     double migrations = 0;             ///< of its threads, from CPU to CPU
     double reads = 0, local_reads = 0; ///< of sockets, counted; 0 where nothing counts
-    double retransmits = 0;            ///< TCP segments sent again, of the machine's network namespace
     double errors = 0;                 ///< entries of its units in the journal, priority err and graver
     Effect& operator+=(const Effect& other);
 };
@@ -42,28 +42,19 @@ class Alternation {
     void count();
     void repeat();
     [[nodiscard]] const Effect& growth() const { return growth_; } ///< of the present round
-    /// The side takes no more turns.
+    /// The side takes no more turns. Between blocks.
     void leave_out(std::size_t side);
-    [[nodiscard]] bool is_out(std::size_t side) const { return sides_[side].is_out; }
-    [[nodiscard]] std::size_t sides() const { return sides_.size(); }
-    [[nodiscard]] const std::vector<Effect>& rounds(std::size_t side) const { return sides_[side].rounds; }
+    [[nodiscard]] bool is_out(std::size_t side) const { return std::ranges::count(order_, side) == 0; }
+    [[nodiscard]] std::size_t sides() const { return rounds_.size(); }
+    [[nodiscard]] const std::vector<Effect>& rounds(std::size_t side) const { return rounds_[side]; }
     [[nodiscard]] std::size_t blocks() const { return blocks_; } ///< that are over
-    [[nodiscard]] bool is_between_blocks() const { return place_ == 0; }
-    /// The seconds that are left of this round, about.
-    [[nodiscard]] double left() const;
+    [[nodiscard]] double left() const;                           ///< seconds of this round, about
 
   private:
-    struct Side {
-        std::vector<Effect> rounds;
-        bool is_out = false;
-    };
-    void begin_block();
-    std::vector<Side> sides_;
-    double round_;
-    std::vector<std::size_t> order_; ///< of the sides in the present block
-    std::size_t place_ = 0;          ///< in it
-    std::size_t blocks_ = 0;
-    double settled_ = 0; ///< seconds of this round that did not count
+    std::vector<std::vector<Effect>> rounds_; ///< of each side
+    std::vector<std::size_t> order_;          ///< of those that take turns, in the present block
+    std::size_t place_ = 0, blocks_ = 0;
+    double round_, settled_ = 0; ///< seconds of a round; of this one, before it counts
     Effect growth_;
 };
 
@@ -72,39 +63,27 @@ struct Figure {
     std::string_view name, unit;
     std::optional<measure::Interval> before, after; ///< no value: too few samples, or nothing counts
     std::optional<measure::Interval> change;        ///< relative: -0.1 is 10 % less
-    bool is_better_if_less = true;
 };
 
 struct Judgement {
-    enum class Verdict {
-        unknown, ///< too few samples, or too little traffic
-        better,
-        worse,
-        no_difference
-    };
-    Verdict verdict = Verdict::unknown;
-    std::string sentence; ///< with figures
+    enum class Verdict { unknown, better, worse, no_difference };
+    Verdict verdict = Verdict::unknown; ///< that: too few rounds, or too little traffic
+    std::string sentence;               ///< with figures
     std::vector<Figure> figures;
 };
 [[nodiscard]] std::string_view to_string(Judgement::Verdict verdict);
 
-// Rounds of both sides, in the order of their blocks: the differences inside blocks count, as far as both
-// sides have them.
-
-/// Each side needs four rounds. The cost decides: CPU time per GB, or per second where no traffic goes over
-/// interfaces; where that is less and the wait for a CPU grows, nothing is known. Errors that rise make it
-/// worse at once. All other figures are only shown. Pure.
+/// Of rounds of both sides, the differences inside blocks count. Each side needs four. The cost decides: CPU
+/// time per GB, or per second where no traffic goes over interfaces; where that is less and the wait for a
+/// CPU grows, nothing is known. Errors that rise make it worse at once. All other figures are only shown.
+/// Pure.
 [[nodiscard]] Judgement judge(Spans before, Spans after);
-
 /// How much more CPU time per byte the rounds after take.
 [[nodiscard]] measure::Comparison compare_costs(Spans before, Spans after, unsigned comparisons);
-
 /// True if the threads wait for a CPU for longer, by more than a hundredth of the CPU time that they take.
 [[nodiscard]] bool waits_longer(Spans before, Spans after, unsigned comparisons = 1);
-
 /// True if the cost of its traffic can be told.
 [[nodiscard]] bool has_traffic(const Effect& round);
-
 /// Says that errors rose, and how far: at least to double, and as they do by chance with a probability of at
 /// most `chance`. "": they did not. One round after may be enough.
 [[nodiscard]] std::string harm(Spans before, Spans after, double chance = 0.005);

@@ -335,11 +335,23 @@ const Record* Journal::explain(int creator, const CpuSet& mask, const CpuSet& on
 
 const Record* Journal::explain(const Descent& descent, const CpuSet& mask, const CpuSet& online,
                                std::uint64_t born) const {
-    for (const auto* records : {&held_, &past_})
-        for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at)
-            if (descent.may_be_of(at->second.terms->descent) && at->second.explains(mask, online, born))
-                return &at->second;
-    return nullptr;
+    const Record *found = nullptr, *own = nullptr;
+    const auto is_newer = [](const Record& one, const Record* other) {
+        return other == nullptr || one.until > other->until; // 0: it has not ended
+    };
+    for (const auto* records : {&past_, &held_})
+        for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at) {
+            const auto& record = at->second;
+            if (!descent.may_be_of(record.terms->descent)) continue;
+            const bool has_ended = record.standing == Standing::gone;
+            if (record.explains(mask, online, born) && (found == nullptr || has_ended) &&
+                is_newer(record, found))
+                found = &record;
+            if (has_ended && born <= record.until && is_newer(record, own) &&
+                record.terms->undo.original == machine::Setting(mask))
+                own = &record;
+        }
+    return own != nullptr && (found == nullptr || found->until <= own->until) ? nullptr : found;
 }
 
 void Journal::drop_gone(std::uint64_t until) {

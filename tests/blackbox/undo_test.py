@@ -125,14 +125,16 @@ class Stories(House):
         self.at(child, ALL)
 
 
-# Per row: programs with the CPUs they begin with, the keys that their policy may have from one start to the next, and whether parents end
-# while no daemon runs.
+# Per row: programs with the CPUs they begin with, the keys that their policy may have from one start to the next, whether parents end
+# while no daemon runs, and which part of the masks may be wrong: where the one kind is given the masks that the other had before, nothing
+# but the end of a parent tells whose child an orphan is.
 WIDE = ("web", None, ({"cpus": "1"}, {"cpus": "0"}, {"spread": "cpu"}))
 NARROW = ("all", "0", ({"spread": "cpu"}, {"cpus": "1"}, {"cpus": "0"}))
-CHAOS = {"policies that stay": ([("web", None, WIDE[2][:1]), ("all", "0", NARROW[2][:1])], True),
-         "policies that change": ([WIDE, NARROW], False),
-         "policies that change, and parents that end": ([WIDE], True),
-         "policies that change, masks of all CPUs, and parents that end": ([NARROW], True)}
+CHAOS = {"policies that stay": ([("web", None, WIDE[2][:1]), ("all", "0", NARROW[2][:1])], True, 0),
+         "policies that change": ([WIDE, NARROW], False, 0),
+         "policies that change, and parents that end": ([WIDE], True, 0),
+         "policies that change, masks of all CPUs, and parents that end": ([NARROW], True, 0),
+         "policies that change, both kinds, and parents that end": ([WIDE, NARROW], True, 0.05)}
 
 
 class Chaos(House):
@@ -143,12 +145,12 @@ class Chaos(House):
         """Programs begin, have children and end, some while no daemon runs, and the daemon is killed at any moment; then it runs once more and
         stops. AFFINITYD_KILLS: how many kills a row, 300 in the long form; AFFINITYD_SEED: of the dice."""
         seed = int(os.environ.get("AFFINITYD_SEED", random.randrange(10**6)))
-        for row, (programs, do_parents_end) in CHAOS.items():
+        for row, (programs, do_parents_end, part) in CHAOS.items():
             with self.subTest(row, seed=seed):
                 self.fresh()
                 looked, wrong = self.kill_and_look(random.Random(f"{seed} {row}"), programs, do_parents_end)
                 report(f"wrong masks after {self.KILLS} kills, {row}: {len(wrong)} of {looked}")
-                self.assertEqual([], wrong)
+                self.assertLessEqual(len(wrong), looked * part, wrong)
 
     def kill_and_look(self, dice, programs, do_parents_end):
         affinityd = self.daemon(start=False)
@@ -176,12 +178,12 @@ class Chaos(House):
                 self.begins_to_place(dice.choice(list(own)).pid, affinityd)
             affinityd.kill()
             have_children()
-            if do_parents_end and own and (dice.random() < 0.2 or len(own) > 20):
+            if do_parents_end and own and (dice.random() < 0.2 or len(own) > 60):
                 parent = dice.choice(list(own))
                 parent.process.kill()
                 parent.process.wait()
                 orphans |= dict.fromkeys(parent.born, own.pop(parent))
-            while len(own) > 20:
+            while len(own) > 60:
                 oldest = next(iter(own))
                 del own[oldest]
                 oldest.end()
