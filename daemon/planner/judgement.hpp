@@ -73,7 +73,7 @@ struct Judgement {
 };
 [[nodiscard]] std::string_view to_string(Judgement::Verdict verdict);
 
-/// Of rounds of both sides, the differences inside blocks count. Each side needs four. The cost decides: CPU
+/// Goes by the differences of rounds inside blocks. Each side needs four. The cost decides: CPU
 /// time per GB, or per second where no traffic goes over interfaces; where that is less and the wait for a
 /// CPU grows, nothing is known. Errors that rise make it worse at once. All other figures are only shown.
 /// Pure.
@@ -85,7 +85,7 @@ struct Judgement {
 /// True if the cost of its traffic can be told.
 [[nodiscard]] bool has_traffic(const Effect& round);
 /// Says that errors rose, and how far: at least to double, and as they do by chance with a probability of at
-/// most `chance`. "": they did not. One round after may be enough.
+/// most `chance`. "": they did not. A single round after may be enough.
 [[nodiscard]] std::string harm(Spans before, Spans after, double chance = 0.005);
 
 } // namespace affinityd::planner
