@@ -25,18 +25,10 @@ std::optional<double> bytes_of(const host::Root& root, const std::string& nic) {
     return static_cast<double>(*received) + (nic == "lo" ? 0 : static_cast<double>(*sent));
 }
 
-/// "usage_usec" of its cpu.stat; where version 1 is mounted as well, version 2 is beside it.
-std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
-    auto text = root.sys().text("fs/cgroup" + group + "/cpu.stat");
-    if (!text) text = root.sys().text("fs/cgroup/unified" + group + "/cpu.stat");
-    if (!text) return std::nullopt;
-    for (const auto line : split(*text, '\n')) {
-        const auto words = split_words(line);
-        if (words.size() != 2 || words[0] != "usage_usec") continue;
-        const auto time = parse_number<std::uint64_t>(words[1]);
-        return time ? std::optional(static_cast<double>(*time) / 1e6) : std::nullopt;
-    }
-    return std::nullopt;
+/// A file of the group; where version 1 is mounted as well, version 2 is beside it.
+std::optional<std::string> read_of_group(const host::Root& root, const std::string& group, const char* file) {
+    auto text = root.sys().text(fmt::format("fs/cgroup{}/{}", group, file));
+    return text ? std::move(text) : root.sys().text(fmt::format("fs/cgroup/unified{}/{}", group, file));
 }
 
 /// The time of a group is part of that of each group above it.
@@ -46,7 +38,30 @@ bool has_ancestor(const std::set<std::string>& groups, const std::string& group)
     return false;
 }
 
+double sum_of(const auto& counters) {
+    double sum = 0;
+    for (const auto& [name, counter] : counters)
+        sum += counter.grown;
+    return sum;
+}
+
 } // namespace
+
+std::optional<double> seconds_of(const host::Root& root, const std::string& group) {
+    const auto text = read_of_group(root, group, "cpu.stat");
+    if (!text) return std::nullopt;
+    const auto words = split_words(std::string_view(*text).substr(0, text->find('\n')));
+    if (words.size() != 2 || words[0] != "usage_usec") return std::nullopt;
+    return parse_number<std::uint64_t>(words[1]).transform([](auto usec) { return usec / 1e6; });
+}
+
+std::vector<int> members_of(const host::Root& root, const std::string& group) {
+    std::vector<int> members;
+    const auto text = read_of_group(root, group, "cgroup.procs").value_or("");
+    for (const auto word : split_words(text))
+        if (const auto pid = parse_number<int>(word)) members.push_back(*pid);
+    return members;
+}
 
 /// `counts_anew`: a counter that fell began again at zero.
 void PassiveCost::Counter::take(std::optional<double> now, bool counts_anew) {
@@ -55,19 +70,8 @@ void PassiveCost::Counter::take(std::optional<double> now, bool counts_anew) {
     last = now;
 }
 
-double PassiveCost::Period::bytes() const {
-    double sum = 0;
-    for (const auto& [nic, counter] : nics)
-        sum += counter.grown;
-    return sum;
-}
-
-double PassiveCost::Period::cpu_seconds() const {
-    double sum = left;
-    for (const auto& [group, counter] : groups)
-        sum += counter.grown;
-    return sum;
-}
+double PassiveCost::Period::bytes() const { return sum_of(nics); }
+double PassiveCost::Period::cpu_seconds() const { return left + sum_of(groups); }
 
 void PassiveCost::remember(const std::string& policy, PastCost past) {
     if (past_.size() >= most_policies && !past_.contains(policy)) return;
@@ -174,11 +178,11 @@ void PassiveCost::close(const Period& period) {
     closed_.push_back(std::move(record));
 }
 
-std::optional<CostCount> PassiveCost::count(const std::string& policy) {
+std::optional<double> PassiveCost::bytes(const std::string& policy) {
     const auto period = periods_.find(policy);
     if (period == periods_.end()) return std::nullopt;
     read(period->second);
-    return CostCount{period->second.cpu_seconds(), period->second.bytes()};
+    return period->second.bytes();
 }
 
 const std::set<std::string>* PassiveCost::groups(const std::string& policy) const {

@@ -27,6 +27,11 @@ inline constexpr double least_bytes = 1e6;
     return bytes >= least_bytes ? std::optional(seconds / (bytes / 1e9)) : std::nullopt;
 }
 
+/// CPU time of a control group since it was made ("/a/b"); no value: not known.
+[[nodiscard]] std::optional<double> seconds_of(const host::Root& root, const std::string& group);
+/// Processes in it, but for those in groups below.
+[[nodiscard]] std::vector<int> members_of(const host::Root& root, const std::string& group);
+
 /// A finished period of a policy: what its traffic cost while one text of it was in force.
 struct PastCost {
     std::int64_t ended_at = 0;   ///< seconds since 1970 (UTC)
@@ -52,12 +57,6 @@ struct PolicyCost {
     double bytes = 0;               ///< over all of them
     double cpu_seconds = 0;         ///< of the control groups of the policy's processes
     std::optional<PastCost> before; ///< the last period under another text
-};
-
-/// The growth of a policy's counters in its present period.
-struct CostCount {
-    double cpu_seconds = 0; ///< of the control groups of its processes
-    double bytes = 0;       ///< over all its interfaces
 };
 
 /// One entry for each policy that has interfaces, by name.
@@ -97,8 +96,8 @@ class PassiveCost {
 
     [[nodiscard]] CostReport report() const;
 
-    /// Reads the counters of one policy. No value: no pass has seen it yet.
-    [[nodiscard]] std::optional<CostCount> count(const std::string& policy);
+    /// The bytes that its interfaces have carried in its period, read now. No value: no pass has seen it yet.
+    [[nodiscard]] std::optional<double> bytes(const std::string& policy);
     /// Control groups of its processes, as of the last pass; null: none has seen it yet.
     [[nodiscard]] const std::set<std::string>* groups(const std::string& policy) const;
 

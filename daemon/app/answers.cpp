@@ -555,7 +555,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
         value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
     if (const auto* trial = trials_.find(value.policy))
-        if (trial->is_placed) value.trial_left = trial->ends - time_since_boot();
+        if (trial->is_placed()) value.trial_left = trial->ends - time_since_boot();
     units_.explain(scan.facts().cgroup(), value);
     steering_.explain(id, value);
     value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||

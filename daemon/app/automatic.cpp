@@ -19,6 +19,7 @@ namespace affinityd::app {
 namespace {
 
 constexpr double shortest_look = 5, hour_of_traffic = 3600; ///< seconds
+constexpr double least_bytes_of_round = 4e6;                ///< before a trial begins
 constexpr std::int64_t between_tries = 3600;                ///< seconds
 
 const policy::Policy* find_auto(const World& world, const std::string& name) {
@@ -90,26 +91,25 @@ void Automatic::end_pass(bool may_begin) {
         if (!policy.model_auto) continue;
         const auto recent = traffic_of(policy.name);
         if (!recent || trial_ || !may_begin || shared_.releases.policy(policy.name)) continue;
-        if (planner::is_traffic_enough(*recent, round()) && is_due(policy)) begin(policy);
+        if (*recent * round() >= least_bytes_of_round && is_due(policy)) begin(policy);
     }
 }
 
 /// Bytes per second since the last look at it; no value: that was a moment ago, or there was none.
 std::optional<double> Automatic::traffic_of(const std::string& policy) {
-    const auto count = books_.counters().count(policy);
-    if (!count) return std::nullopt;
+    const auto bytes = books_.counters().bytes(policy);
+    if (!bytes) return std::nullopt;
     const double now = monotonic_seconds();
-    const auto [at, is_new] = traffic_.try_emplace(policy, Traffic{count->bytes, count->bytes, now, now, {}});
+    const auto [at, is_new] = traffic_.try_emplace(policy, Traffic{*bytes, *bytes, now, now, {}});
     auto& seen = at->second;
-    if (count->bytes < seen.bytes)
-        seen = {count->bytes, count->bytes, now, now, seen.per_second}; // counted anew
+    if (*bytes < seen.bytes) seen = {*bytes, *bytes, now, now, seen.per_second}; // counted anew
     if (is_new || now - seen.time < shortest_look) return std::nullopt;
-    const double recent = (count->bytes - seen.bytes) / (now - seen.time);
-    seen.bytes = count->bytes;
+    const double recent = (*bytes - seen.bytes) / (now - seen.time);
+    seen.bytes = *bytes;
     seen.time = now;
     if (now - seen.hour >= hour_of_traffic) {
-        seen.per_second = (count->bytes - seen.hour_bytes) / (now - seen.hour);
-        seen.hour_bytes = count->bytes;
+        seen.per_second = (*bytes - seen.hour_bytes) / (now - seen.hour);
+        seen.hour_bytes = *bytes;
         seen.hour = now;
     }
     return recent;
@@ -145,7 +145,7 @@ void Automatic::follow() {
     use(*shared_.current.world);
     const auto& policies = shared_.current->policies().policies;
     const auto found = std::ranges::find(policies, tried_, &policy::Policy::name);
-    static_cast<void>(effects_.look(static_cast<std::size_t>(found - policies.begin())));
+    static_cast<void>(effects_.look(static_cast<std::size_t>(found - policies.begin()), true));
     shared_.want_pass();
 }
 
@@ -153,8 +153,8 @@ void Automatic::tick() {
     const auto* policy = trial_ ? find_auto(*shared_.current.world, tried_) : nullptr;
     if (policy == nullptr) return;
     const auto before = trial_->present();
-    trial_->add(
-        effects_.look(static_cast<std::size_t>(policy - shared_.current->policies().policies.data())));
+    const auto index = static_cast<std::size_t>(policy - shared_.current->policies().policies.data());
+    trial_->add(effects_.look(index, trial_->is_settling()));
     if (trial_->end())
         finish(*policy);
     else if (trial_->present() != before)
@@ -183,10 +183,9 @@ void Automatic::finish(const policy::Policy& policy) {
 
 std::string Automatic::state(const policy::Policy& policy) const {
     if (!policy.model_auto) return {};
-    if (trial_ && policy.name == tried_)
-        return fmt::format("tries {}: {} rounds of {} ways are over, and all are compared after {} of each",
-                           to_string(trial_->present()), trial_->rounds(), trial_->candidates(),
-                           trial_->next_look());
+    if (trial_ && policy.name == tried_) // not which one it tries now: others could burden that one
+        return fmt::format("tries {} ways: {} rounds are over, and all are compared after {} of each",
+                           trial_->candidates(), trial_->rounds(), trial_->next_look());
     const auto choice = chosen_.find(policy.name);
     if (choice != chosen_.end())
         return fmt::format("chose {}: {}", to_string(choice->second.candidate), choice->second.why);

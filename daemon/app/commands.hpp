@@ -30,6 +30,7 @@ enum class Until {
 enum class ReloadReason {
     asked, ///< by a person: what was released is taken up again
     saved, ///< files were saved: policies that are unchanged stay released
+    trial, ///< one begins, takes turns or ends: what was released stays so
 };
 
 /// A policy that is to be tried for a while.

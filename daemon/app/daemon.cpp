@@ -23,9 +23,9 @@ Names those_that_stay(const Loading& loading, const World* before, const World& 
     if (reason == ReloadReason::asked || before == nullptr) return names;
     for (const auto& policy : now.policies().policies) {
         const auto* resolved = before->placements().find(policy.name);
-        if (resolved != nullptr && resolved->policy->at.file == policy.at.file &&
-            loading.is_as_before(policy.at.file))
-            names.insert(policy.name);
+        const bool is_same = resolved != nullptr && resolved->policy->at.file == policy.at.file &&
+                             loading.is_as_before(policy.at.file);
+        if (is_same || reason == ReloadReason::trial) names.insert(policy.name);
     }
     return names;
 }
@@ -213,6 +213,8 @@ void Daemon::release(const std::string& what, uid_t user, Answer answer, Until u
     for (const auto& policy : shared_.current->policies().policies)
         if (what.empty() || policy.name == what) shared_.releases.release_policy(policy.name);
     if (process != nullptr && !is_policy) shared_.releases.release_process(process->id);
+    end_trials([&](const Trial& trial) { return what.empty() || trial.policy == what; },
+               fmt::format(", as user {} released it", user));
     update_claims();
     const LogFields fields{
         .policy = is_policy ? what : "", .tid = is_policy ? 0 : pid.value_or(0), .user = user};

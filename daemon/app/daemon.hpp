@@ -80,11 +80,11 @@ class Daemon final : public Commands {
         return {shared_.settings, loading_.status(), shared_.current.world.get()};
     }
     /// True if the files that policies are read from are others than at the last reading.
-    [[nodiscard]] bool policies_changed() const { return loading_.has_changed(); }
+    [[nodiscard]] bool policies_changed() { return loading_.has_changed(); }
 
     /// When follow_trials() is to be called, since the boot.
     [[nodiscard]] std::chrono::milliseconds trial_due() const { return trials_.due(); }
-    /// Policies on trial begin to place, or end.
+    /// Policies on trial end.
     void follow_trials();
 
     void status(OwnedAnswer answer) override;
@@ -115,9 +115,10 @@ class Daemon final : public Commands {
     void recover_trials();
     [[nodiscard]] std::string fault_of_trial(const Loaded& loaded, const std::string& policy) const;
     [[nodiscard]] Slices try_policy(TrialOrder order, uid_t user, Answer answer);
-    [[nodiscard]] Slices use_trials(std::string headline, Answer answer, Until until);
+    [[nodiscard]] Slices use_trials(std::string headline = "trials", Answer answer = {},
+                                    Until until = Until::begun);
     [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
-    [[nodiscard]] Slices advance_trials();
+    void end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by);
     [[nodiscard]] std::string close_trial(Trial trial, const char* how, const std::string& by);
     void look_at_trials();
     void release_ended_trials();
@@ -165,7 +166,6 @@ class Daemon final : public Commands {
     Automatic automatic_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
-    bool is_following_trials_ = false;
     bool is_in_tick_ = false;                       ///< its work is under way
     bool events_are_next_ = false;                  ///< events' unfinished work and other work take turns
     std::vector<status::TrialStatus> ended_trials_; ///< the last ones

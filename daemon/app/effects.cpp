@@ -10,6 +10,7 @@
 #include "policy/cgroup_path.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -21,34 +22,9 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr std::chrono::seconds patience_of_watch{60}, between_journals{5};
+constexpr std::chrono::seconds patience_of_watch{60};
 constexpr std::size_t most_threads = 512, most_units = 16; ///< that are read
-constexpr std::uint64_t most_errors = 10'000;              ///< counted at one reading of the journal
-
-/// So many errors have the units put into the journal since then. In a thread: it may wait for the disk. 0 if
-/// the journal cannot be read.
-std::uint64_t errors_since(const std::set<std::string>& units, std::int64_t since) {
-    sd_journal* raw = nullptr;
-    if (::sd_journal_open(&raw, SD_JOURNAL_LOCAL_ONLY) < 0) return 0;
-    const std::unique_ptr<sd_journal, Release<sd_journal_close>> journal(raw);
-    const auto match = [&](const std::string& field) {
-        ::sd_journal_add_match(raw, field.data(), field.size());
-    };
-    for (const auto& unit : units)
-        match("_SYSTEMD_UNIT=" + unit);
-    for (char priority = '0'; priority <= '3'; ++priority)
-        match(std::string("PRIORITY=") + priority);
-    if (::sd_journal_seek_realtime_usec(raw, static_cast<std::uint64_t>(since)) < 0) return 0;
-    std::uint64_t errors = 0;
-    while (errors<most_errors&& ::sd_journal_next(raw)> 0)
-        ++errors;
-    return errors;
-}
-
-std::int64_t usec_since_1970() {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
+constexpr std::uint64_t most_errors = 10'000;              ///< read at once
 
 struct ThreadOf {
     int pid;
@@ -82,29 +58,32 @@ double Effects::Counter::grow(std::optional<double> now) {
     return growth;
 }
 
-planner::Effect Effects::look(std::size_t policy) {
+planner::Effect Effects::look(std::size_t policy, bool is_settling) {
     auto& watched = watched_[shared_.current->policy(policy).name];
     watched.looked = Clock::now();
+    if (is_settling) watched.journal.from = watched.looked;
     return std::exchange(watched.growth, {});
 }
 
 Slices Effects::read() {
     std::erase_if(watched_, [now = Clock::now()](const auto& one) {
         const bool has_ended = now - one.second.looked > patience_of_watch;
-        return has_ended && !one.second.journal.valid(); // its end would wait for the reading
+        return has_ended && !one.second.errors.valid(); // its end would wait for the reading
     });
     std::vector<std::string> names;
     for (const auto& [name, watched] : watched_)
         names.push_back(name);
     for (const auto& name : names) {
         auto& watched = watched_.at(name); // entries go at the beginning only
-        count_errors(name, watched);
-        co_yield pause;
         const auto& policies = shared_.current->policies().policies;
         const auto found = std::ranges::find(policies, name, &policy::Policy::name);
         if (found == policies.end()) continue;
+        const auto index = static_cast<std::size_t>(found - policies.begin());
+        count_groups(name, index, watched);
+        co_yield pause;
+        count_errors(watched);
         std::uint32_t each = 1;
-        const auto threads = choose_threads(tasks_, static_cast<std::size_t>(found - policies.begin()), each);
+        const auto threads = choose_threads(tasks_, index, each);
         Threads known;
         for (const auto& [pid, id] : threads) {
             co_yield pause;
@@ -114,9 +93,11 @@ Slices Effects::read() {
             const auto sched = shared_.root.proc().text(path);
             const auto moved = sched ? inventory::parse_migrations(*sched) : std::nullopt;
             auto counts = watched.threads[id];
-            watched.growth.wait_seconds +=
-                each * counts.waited.grow(static_cast<double>(time->wait_ns) / 1e9);
-            if (moved) watched.growth.migrations += each * counts.moved.grow(static_cast<double>(*moved));
+            auto& growth = watched.growth;
+            const double ran = counts.ran.grow(static_cast<double>(time->run_ns) / 1e9);
+            if (!watched.grouped.contains(pid)) growth.cpu_seconds += each * ran;
+            growth.wait_seconds += each * counts.waited.grow(static_cast<double>(time->wait_ns) / 1e9);
+            if (moved) growth.migrations += each * counts.moved.grow(static_cast<double>(*moved));
             known.emplace(id, counts);
         }
         watched.threads = std::move(known);
@@ -129,59 +110,86 @@ Slices Effects::read() {
 void Effects::count(const std::string& policy, Watched& watched) {
     auto& growth = watched.growth;
     growth.seconds += watched.seconds.grow(monotonic_seconds());
-    if (const auto cost = costs_.count(policy)) {
-        growth.cpu_seconds += watched.cpu_seconds.grow(cost->cpu_seconds);
-        growth.bytes += watched.bytes.grow(cost->bytes);
-    }
+    growth.bytes += watched.bytes.grow(costs_.bytes(policy));
     const auto sum = steering_.read_sum(policy);
     growth.reads += watched.reads.grow(static_cast<double>(sum.reads));
     growth.local_reads += watched.local_reads.grow(static_cast<double>(sum.local));
-    growth.retransmits += watched.retransmits.grow(retransmits());
 }
 
-/// A reading begins every few seconds, and counts when it has ended.
-void Effects::count_errors(const std::string& policy, Watched& watched) {
-    using std::chrono::seconds;
-    if (watched.journal.valid()) {
-        if (watched.journal.wait_for(seconds(0)) != std::future_status::ready) return;
-        watched.growth.errors += static_cast<double>(watched.journal.get());
+/// A group in which processes of others run, too, does not count: its processes of the policy do, each by its
+/// threads.
+void Effects::count_groups(const std::string& policy, std::size_t index, Watched& watched) {
+    watched.grouped.clear();
+    std::map<std::string, Counter> known;
+    const auto* groups = costs_.groups(policy);
+    for (const auto& group : groups == nullptr ? std::set<std::string>{} : *groups) {
+        const auto members = accounting::members_of(shared_.root, group);
+        const auto is_ours = [&](int pid) { return tasks_.policy_of(pid) == index; };
+        if (members.empty() || !std::ranges::all_of(members, is_ours)) continue;
+        watched.grouped.insert(members.begin(), members.end());
+        if (std::ranges::any_of(known, [&](const auto& one) { return group.starts_with(one.first + "/"); }))
+            continue; // its time is part of that
+        auto counter = watched.groups[group];
+        watched.growth.cpu_seconds += counter.grow(accounting::seconds_of(shared_.root, group));
+        known.emplace(group, counter);
     }
-    const auto now = Clock::now();
-    if (now - watched.journal_read < between_journals) return;
-    watched.journal_read = now;
-    const auto since = std::exchange(watched.journal_since, usec_since_1970());
-    watched.units.clear();
-    if (const auto* groups = costs_.groups(policy))
-        for (const auto& group : *groups)
-            if (auto unit = policy::system_cgroup_names(group).unit;
-                !unit.empty() && watched.units.size() < most_units)
-                watched.units.insert(std::move(unit));
-    if (since == 0 || watched.units.empty()) return;
+    watched.groups = std::move(known);
+}
+
+/// In a thread: it may wait for the disk. Goes on where the last reading ended.
+Effects::Errors Effects::read_errors(const std::set<std::string>& units, Errors known) {
+    known.found = 0;
+    sd_journal* raw = nullptr;
+    if (::sd_journal_open(&raw, SD_JOURNAL_LOCAL_ONLY) < 0) return known;
+    const std::unique_ptr<sd_journal, Release<sd_journal_close>> journal(raw);
+    const auto note = [&] {
+        char* text = nullptr;
+        if (::sd_journal_get_cursor(raw, &text) < 0) return;
+        known.cursor = text;
+        std::free(text);
+    };
+    if (known.cursor.empty()) {
+        if (::sd_journal_seek_tail(raw) >= 0 && ::sd_journal_previous(raw) > 0) note();
+        return known;
+    }
+    const auto match = [&](const std::string& field) {
+        ::sd_journal_add_match(raw, field.data(), field.size());
+    };
+    for (const auto& unit : units)
+        match("_SYSTEMD_UNIT=" + unit);
+    for (char priority = '0'; priority <= '3'; ++priority)
+        match(std::string("PRIORITY=") + priority);
+    const auto from =
+        usec_of(std::chrono::duration_cast<std::chrono::microseconds>(known.from.time_since_epoch()));
+    const auto before = known.cursor;
+    if (::sd_journal_seek_cursor(raw, before.c_str()) < 0) return known;
+    for (std::uint64_t read = 0; read<most_errors&& ::sd_journal_next(raw)> 0; ++read) {
+        if (::sd_journal_test_cursor(raw, before.c_str()) > 0) continue;
+        note();
+        std::uint64_t time = 0; // CLOCK_MONOTONIC
+        if (::sd_journal_get_monotonic_usec(raw, &time, nullptr) >= 0 && time >= from) ++known.found;
+    }
+    return known;
+}
+
+/// A reading begins when the last one has ended. An entry counts for the side in whose round it was logged.
+void Effects::count_errors(Watched& watched) {
+    if (watched.errors.valid()) {
+        if (watched.errors.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+        const auto read = watched.errors.get();
+        watched.journal.cursor = read.cursor;
+        if (read.from == watched.journal.from) watched.growth.errors += static_cast<double>(read.found);
+    }
+    std::set<std::string> units;
+    for (const auto& [group, counter] : watched.groups)
+        if (auto unit = policy::system_cgroup_names(group).unit; !unit.empty() && units.size() < most_units)
+            units.insert(std::move(unit));
+    if (units.empty()) return;
     const host::BlockedSignals blocked; // they are the loop's
     try {
-        watched.journal = std::async(std::launch::async, errors_since, watched.units, since);
-    } catch (const std::system_error&) { // no thread is to be had
-        watched.journal_since = since;
+        watched.errors = std::async(std::launch::async, read_errors, std::move(units), watched.journal);
+    } catch (const std::system_error&) { // no thread is to be had: the next second, perhaps
     }
-}
-
-/// Since the machine was started, in our network namespace: net/snmp has a line of names and one of numbers.
-std::optional<double> Effects::retransmits() const {
-    const auto text = shared_.root.proc().text("net/snmp");
-    if (!text) return std::nullopt;
-    std::vector<std::string_view> names;
-    for (const auto line : split(*text, '\n')) {
-        if (!line.starts_with("Tcp:")) continue;
-        const auto words = split_words(line);
-        if (names.empty()) {
-            names = words;
-            continue;
-        }
-        const auto at = static_cast<std::size_t>(std::ranges::find(names, "RetransSegs") - names.begin());
-        const auto number = at < words.size() ? parse_number<std::uint64_t>(words[at]) : std::nullopt;
-        return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-    }
-    return std::nullopt;
 }
 
 void Daemon::tick() {

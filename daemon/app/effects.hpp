@@ -31,8 +31,8 @@ class Effects {
         : shared_(shared), tasks_(tasks), costs_(costs), steering_(steering) {}
 
     /// The growth of the counters since the last look at this policy, as of the last read(). The first look
-    /// begins to watch it, and finds zeros.
-    [[nodiscard]] planner::Effect look(std::size_t policy);
+    /// begins to watch it, and finds zeros. `is_settling`: errors that were logged until now do not count.
+    [[nodiscard]] planner::Effect look(std::size_t policy, bool is_settling);
     /// Reads the counters of all policies that are watched; to be called once a second.
     [[nodiscard]] Slices read();
     [[nodiscard]] bool is_watching() const { return !watched_.empty(); }
@@ -45,22 +45,29 @@ class Effects {
         double grow(std::optional<double> now);
     };
     struct ThreadCounts {
-        Counter waited, moved;
+        Counter ran, waited, moved;
     };
     using Threads = std::unordered_map<TaskId, ThreadCounts>;
+    /// Entries of units in the journal, as far as they were read.
+    struct Errors {
+        std::string cursor{};     ///< of the last one; "": nothing was read yet
+        Clock::time_point from{}; ///< older ones do not count
+        std::uint64_t found = 0;
+    };
     struct Watched {
         planner::Effect growth{}; ///< since the last look
         Clock::time_point looked{};
-        Counter seconds{}, cpu_seconds{}, bytes{}, reads{}, local_reads{}, retransmits{};
-        Threads threads{};                    ///< those that stand for all
-        std::set<std::string> units{};        ///< in whose journal errors count
-        std::int64_t journal_since = 0;       ///< microseconds since 1970 (UTC); 0: not yet
-        std::future<std::uint64_t> journal{}; ///< a reading under way
-        Clock::time_point journal_read{};     ///< when it began
+        Counter seconds{}, bytes{}, reads{}, local_reads{};
+        std::map<std::string, Counter> groups{}; ///< control groups in which no others run: their CPU time
+        std::set<int> grouped{};                 ///< the processes in these
+        Threads threads{};                       ///< those that stand for all
+        Errors journal{};                        ///< as far as it was read
+        std::future<Errors> errors{};            ///< a reading under way
     };
     void count(const std::string& policy, Watched& watched);
-    void count_errors(const std::string& policy, Watched& watched);
-    [[nodiscard]] std::optional<double> retransmits() const;
+    void count_groups(const std::string& policy, std::size_t index, Watched& watched);
+    void count_errors(Watched& watched);
+    [[nodiscard]] static Errors read_errors(const std::set<std::string>& units, Errors known);
 
     Shared& shared_;
     const TaskTable& tasks_;

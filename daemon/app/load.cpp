@@ -246,6 +246,7 @@ class Loader {
         Texts good; ///< in force until now
         std::vector<Overlay> trials;
         bool is_trusting = false; ///< any user may have written the policies; else root and this user only
+        bool is_only_checked = false;
         machine::Machine machine;
         planner::NicUsage usage;
     };
@@ -437,7 +438,7 @@ void Loader::finish(const std::vector<Diagnostic>& remarks) {
             loaded_.good.emplace(name, std::move(**before));
         }
     }
-    loaded_.unkept = write_copies(task_.copies, loaded_.good);
+    if (!task_.is_only_checked) loaded_.unkept = write_copies(task_.copies, loaded_.good);
     policy::resolve_programs(set_);
     loaded_.world =
         std::make_shared<World>(std::move(set_), std::move(task_.machine), std::move(task_.usage));
@@ -453,11 +454,11 @@ Loading::Loading(const host::Root& root, const Settings& settings, bool acts, Lo
       state_dir_(settings.state_dir), acts_(acts), log_(log) {}
 
 std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage,
-                                   std::vector<Overlay> trials) const {
+                                   std::vector<Overlay> trials, bool is_only_checked) const {
     const host::BlockedSignals blocked; // they are the loop's
     const auto read = [&root = root_,
                        task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_,
-                                           std::move(machine), std::move(usage)}]() mutable {
+                                           is_only_checked, std::move(machine), std::move(usage)}]() mutable {
         return Loader(root, std::move(task)).load();
     };
     try {
@@ -469,6 +470,7 @@ std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage u
 
 Result<std::shared_ptr<World>> Loading::end(Loaded loaded, std::vector<FileFault> others) {
     before_ = std::exchange(stamps_, std::move(loaded.stamps));
+    changed_.reset();
     status_.at = std::chrono::system_clock::now();
     status_.refused = loaded.refused;
     if (!loaded.world) return fail(loaded.refused);
@@ -488,14 +490,19 @@ Result<std::shared_ptr<World>> Loading::end(Loaded loaded, std::vector<FileFault
     return std::move(loaded.world);
 }
 
-bool Loading::has_changed() const {
+bool Loading::has_changed() {
     constexpr std::int64_t second = 1'000'000'000;
+    constexpr std::chrono::seconds longest_wait{2};
     const auto time = std::chrono::system_clock::now().time_since_epoch();
     const auto is_fresh = [now = std::chrono::nanoseconds(time).count()](const auto& entry) {
         return std::abs(now - static_cast<std::int64_t>(entry.second[2])) < second;
     };
     const auto stamps = stamps_of(folders_);
-    return stamps != stamps_ && std::ranges::none_of(stamps, is_fresh);
+    if (stamps == stamps_) changed_.reset();
+    if (stamps == stamps_) return false;
+    if (!changed_) changed_ = std::chrono::steady_clock::now();
+    return std::ranges::none_of(stamps, is_fresh) ||
+           std::chrono::steady_clock::now() - *changed_ >= longest_wait;
 }
 
 bool Loading::is_as_before(const std::string& file) const {

@@ -17,6 +17,7 @@
 #include "status/status.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -215,15 +216,18 @@ class Loading {
 
     /// Begins to read the policies for this machine, in a thread: its end waits for that. With the newest
     /// latencies from the measurement history, where a policy says `measured`, and with policies on trial.
+    /// `is_only_checked`: nothing of it comes into force, so no copies are written.
     [[nodiscard]] std::future<Loaded> begin(machine::Machine machine, planner::NicUsage usage,
-                                            std::vector<Overlay> trials = {}) const;
+                                            std::vector<Overlay> trials = {},
+                                            bool is_only_checked = false) const;
     /// Ends it, with the faults of other files. An Error: nothing of it counts.
     [[nodiscard]] Result<std::shared_ptr<World>> end(Loaded loaded,
                                                      std::vector<status::FileFault> others = {});
 
     /// True if the files are others than those that were read last: made, removed, written, or behind links
-    /// that lead elsewhere. Not as long as one was written less than a second ago: more may follow.
-    [[nodiscard]] bool has_changed() const;
+    /// that lead elsewhere. Not as long as one was written less than a second ago, as more may follow; but
+    /// two seconds after the first call that saw a change at the latest.
+    [[nodiscard]] bool has_changed();
     /// True if the file has not been written between the last two readings.
     [[nodiscard]] bool is_as_before(const std::string& file) const;
 
@@ -243,8 +247,9 @@ class Loading {
     std::string state_dir_; ///< of the measurement history
     bool acts_;
     Log& log_;
-    Texts good_;                 ///< as Loaded::good
-    FileStamps stamps_, before_; ///< of the last reading and the one before
+    Texts good_;                                                   ///< as Loaded::good
+    FileStamps stamps_, before_;                                   ///< of the last reading and the one before
+    std::optional<std::chrono::steady_clock::time_point> changed_; ///< since then, as far as was seen
     status::LoadStatus status_;
     Names faulty_;
     std::string unkept_;         ///< as Loaded::unkept

@@ -72,6 +72,8 @@ Slices Daemon::pass() {
     writers_.begin_pass();
     for (const auto until = std::chrono::steady_clock::now() + list_wait; awaits_listeners(until);)
         co_yield pause;
+    for (auto ended = undo_.note_ended(); !ended.step(a_part);)
+        co_yield pause;
     auto look = tasks_.look_at_all();
     for (bool is_new_slice = true; !look.part(is_new_slice);)
         is_new_slice = co_yield pause;

@@ -25,10 +25,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view first_word = "#affinityd-trial-1";
+constexpr std::string_view first_word = "#affinityd-trial-2";
 constexpr std::size_t longest_name = 100, longest_head = 200;
-constexpr std::size_t most_seconds = 600, between_judgements = 5, spans_before = 12;
-constexpr std::ptrdiff_t most_spans = 60;
+constexpr double usual_round = 10, shortest_round = 1, most_rounds = 240, fewest_rounds = 24;
 constexpr std::size_t most_ended = 8;
 
 /// A name that is one component of a path, and can stand in a line of a log.
@@ -39,25 +38,27 @@ bool is_trial_name(std::string_view name) {
 }
 
 std::string head_of(const Trial& trial) {
-    return fmt::format("{} {} {} {} {} {}\n", first_word, trial.began.count(), trial.placed.count(),
-                       trial.ends.count(), trial.own_text, trial.replaces);
+    return fmt::format("{} {} {} {} {}\n", first_word, trial.began.count(), trial.ends.count(),
+                       trial.own_text, trial.replaces);
 }
 
 /// No value: it was not written by add().
 std::optional<Trial> read_trial(std::string policy, const std::string& text) {
     std::istringstream head(text.substr(0, text.find('\n')));
     std::string word;
-    std::int64_t began = 0, placed = 0, ends = 0;
-    Trial trial{.policy = std::move(policy)};
-    head >> word >> began >> placed >> ends >> trial.own_text;
+    std::int64_t began = 0, ends = 0;
+    std::uint64_t own_text = 0;
+    head >> word >> began >> ends >> own_text;
     const bool is_ours = head && word == first_word && head.get() == ' ' && text.contains('\n');
-    if (!is_ours || began < 0 || placed < began || ends < placed) return std::nullopt;
-    std::getline(head, trial.replaces);
-    trial.began = milliseconds(began);
-    trial.placed = milliseconds(placed);
-    trial.ends = milliseconds(ends);
-    trial.text = text.substr(text.find('\n') + 1);
-    return trial;
+    if (!is_ours || began < 0 || ends < began) return std::nullopt;
+    std::string replaces;
+    std::getline(head, replaces);
+    return Trial{.policy = std::move(policy),
+                 .text = text.substr(text.find('\n') + 1),
+                 .began = milliseconds(began),
+                 .ends = milliseconds(ends),
+                 .replaces = std::move(replaces),
+                 .own_text = own_text};
 }
 
 std::string seconds_of(milliseconds time) {
@@ -67,38 +68,22 @@ std::string seconds_of(milliseconds time) {
 
 } // namespace
 
-void Trial::note(const planner::Effect& effect) {
-    auto& spans = is_placed ? after : before;
-    if (spans.size() >= most_seconds) spans.erase(spans.begin());
-    spans.push_back(effect);
-    if ((before.size() + after.size()) % between_judgements == 0) judge();
-}
-
-/// In spans of equal length, of which there are few: an interval costs the more time the more spans it is of.
-void Trial::judge() {
-    const auto each = std::max<std::size_t>(1, (before.empty() ? after : before).size() / spans_before);
-    const auto in_spans = [each](const std::vector<planner::Effect>& seconds) {
-        std::vector<planner::Effect> spans;
-        for (std::size_t i = 0; i + each <= seconds.size(); ++i) {
-            if (i % each == 0) spans.emplace_back();
-            spans.back() += seconds[i];
-        }
-        if (std::ssize(spans) > most_spans) spans.erase(spans.begin(), spans.end() - most_spans);
-        return spans;
-    };
-    judgement = planner::judge(in_spans(before), in_spans(after));
+double Trial::round_of(milliseconds length) {
+    const double seconds = std::chrono::duration<double>(length).count();
+    return std::clamp(seconds / fewest_rounds, shortest_round, std::max(usual_round, seconds / most_rounds));
 }
 
 status::TrialStatus Trial::status(milliseconds now) const {
-    const auto left_of = [now](milliseconds time) { return std::max(time - now, milliseconds(0)); };
+    const milliseconds left = std::max(ends - now, milliseconds(0)),
+                       turn(static_cast<std::int64_t>(turns.left() * 1e3));
     return {.policy = policy,
             .file = file,
             .replaces = replaces,
             .own_text = own_text,
             .length = ends - began,
-            .left = left_of(ends),
-            .until_placed = is_placed ? milliseconds(0) : left_of(placed),
-            .judgement = judgement};
+            .left = left,
+            .until_placed = is_placed() ? milliseconds(0) : std::clamp(turn, milliseconds(0), left),
+            .judgement = judgement()};
 }
 
 Result<std::vector<std::string>> Trials::recover(milliseconds now) {
@@ -118,7 +103,6 @@ Result<std::vector<std::string>> Trials::recover(milliseconds now) {
             if (trial) over.push_back(std::move(name));
             continue;
         }
-        trial->is_placed = trial->placed <= now;
         trial->file = path;
         trials_.push_back(std::move(*trial));
     }
@@ -167,15 +151,15 @@ const Trial* Trials::find(std::string_view policy) const {
 std::vector<Overlay> Trials::overlays() const {
     std::vector<Overlay> overlays;
     for (const auto& trial : trials_)
-        if (trial.is_placed || trial.replaces.empty())
-            overlays.push_back({{trial.file, trial.text}, !trial.is_placed});
+        if (trial.is_placed() || trial.replaces.empty())
+            overlays.push_back({{trial.file, trial.text}, !trial.is_placed()});
     return overlays;
 }
 
 milliseconds Trials::due() const {
     auto due = never;
     for (const auto& trial : trials_)
-        due = std::min(due, trial.next());
+        due = std::min(due, trial.ends);
     return due;
 }
 
@@ -219,18 +203,18 @@ std::string Daemon::fault_of_trial(const Loaded& loaded, const std::string& poli
         if (loading_.faulty().contains(fault.policy) && fault.at.file != trials_.file_of(policy)) continue;
         return fmt::format("{}:{}:{}: {}", fault.at.file, fault.at.line, fault.at.column, fault.message);
     }
-    return loaded.world->placements().find(policy) == nullptr ? "the text has no policy" : "";
+    const auto* found = loaded.world->placements().find(policy);
+    if (found == nullptr) return "the text has no policy";
+    return found->policy->model_auto ? "a policy with affinity: auto tries by itself" : "";
 }
 
-/// Reads the text beside all others before it counts. The first part of the time, a quarter but a minute at
-/// most, shows how it is without the policy.
+/// Reads the text beside all others before it counts.
 Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
-    constexpr milliseconds longest_look{60'000}, patience{1};
+    constexpr milliseconds patience{1};
     const auto now = time_since_boot();
     Trial trial{.policy = std::move(order.policy),
                 .text = std::move(order.text),
                 .began = now,
-                .placed = now + std::min<milliseconds>(order.length / 4, longest_look),
                 .ends = now + order.length};
     auto refusal = trials_.refusal_of(trial);
     if (refusal.empty() && shared_.releases.policy(trial.policy))
@@ -239,7 +223,7 @@ Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
     const auto policy = trial.policy;
     auto all = trials_.overlays();
     all.push_back({{trials_.file_of(policy), trial.text}});
-    auto checked = loading_.begin(shared_.current->machine(), shared_.current->usage(), std::move(all));
+    auto checked = loading_.begin(shared_.current->machine(), shared_.current->usage(), std::move(all), true);
     while (checked.wait_for(patience) == std::future_status::timeout)
         co_yield end_of_slice;
     if (auto fault = fault_of_trial(checked.get(), policy); !fault.empty())
@@ -260,11 +244,12 @@ Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
 /// Reads the policies again with those on trial.
 Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
     constexpr milliseconds patience{1};
+    if (!answer) answer = [](const auto&) {};
     auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
     while (loaded.wait_for(patience) == std::future_status::timeout)
         co_yield end_of_slice;
-    use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::saved, std::move(headline));
-    look_at_trials(); // the first look begins to watch
+    use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::trial, std::move(headline));
+    look_at_trials(); // what grew until now counts for nothing
 }
 
 /// A reload has failed: those whose time is over let go of all that they hold, until one succeeds.
@@ -288,8 +273,8 @@ Slices Daemon::take_back(std::string policy, bool is_kept, uid_t user, Answer an
 /// keeps.
 std::string Daemon::close_trial(Trial trial, const char* how, const std::string& by) {
     const auto now = time_since_boot();
-    trial.judge();
-    const auto found = fmt::format("{}; {}", how, trial.judgement.sentence);
+    const auto judgement = trial.judgement();
+    const auto found = fmt::format("{}; {}", how, judgement.sentence);
     auto text = fmt::format("the trial of policy {} is over: {}", trial.policy, found);
     shared_.log.info(text + by, Log::Kind::always(), {.policy = trial.policy});
     state::MeasurementRecord record;
@@ -301,7 +286,7 @@ std::string Daemon::close_trial(Trial trial, const char* how, const std::string&
     if (const auto* tried = shared_.current.placements().find(trial.policy))
         record.model = to_string(tried->policy->model);
     record.seconds = std::chrono::duration<double>(std::min(now, trial.ends) - trial.began).count();
-    record.detail = status::to_text(trial.judgement);
+    record.detail = status::to_text(judgement);
     bookkeeping_.keep(std::move(record));
     if (ended_trials_.size() >= most_ended) ended_trials_.erase(ended_trials_.begin());
     ended_trials_.push_back(trial.status(trial.ends));
@@ -310,44 +295,39 @@ std::string Daemon::close_trial(Trial trial, const char* how, const std::string&
     return text;
 }
 
-/// Each second of a trial. Its programs find their new places in the first moments.
+/// Each second of a trial. A side counts only while it is in force: a reload may be refused.
 void Daemon::look_at_trials() {
-    constexpr milliseconds unsettled{2000};
-    const auto now = time_since_boot();
+    bool has_turned = false;
     const auto& policies = shared_.current->policies().policies;
     for (auto& trial : trials_.all()) {
         const auto found = std::ranges::find(policies, trial.policy, &policy::Policy::name);
-        if (found == policies.end() || found->model_auto) continue; // which looks by itself
-        const auto effect = effects_.look(static_cast<std::size_t>(found - policies.begin()));
-        if (effect.seconds > 0 && !(trial.is_placed && now < trial.placed + unsettled)) trial.note(effect);
+        if (found == policies.end()) { // the file that it replaces was removed
+            has_turned |= !std::exchange(trial.replaces, {}).empty();
+            continue;
+        }
+        const auto index = static_cast<std::size_t>(found - policies.begin());
+        const auto effect = effects_.look(index, trial.turns.is_settling());
+        const bool is_in_force = found->at.file == trial.file && found->model != policy::Model::none;
+        if (is_in_force != trial.is_placed() || !trial.turns.add(effect)) continue;
+        const auto before = trial.turns.present();
+        trial.turns.count();
+        has_turned |= trial.turns.present() != before;
     }
+    if (has_turned) work().add(use_trials());
 }
 
 void Daemon::follow_trials() {
-    if (is_stopping_ || std::exchange(is_following_trials_, true)) return;
-    work().add(advance_trials());
+    const auto now = time_since_boot();
+    if (!is_stopping_) end_trials([now](const Trial& trial) { return now >= trial.ends; }, "");
 }
 
-Slices Daemon::advance_trials() {
-    const auto now = time_since_boot();
-    bool has_changed = false;
+/// They go back with the next reload, whose pass follows.
+void Daemon::end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by) {
     std::vector<Trial> over;
-    for (auto& trial : trials_.all()) {
-        if (now < trial.next()) continue;
-        has_changed = true;
-        if (now >= trial.ends)
-            over.push_back(trial);
-        else
-            trial.is_placed = true;
-    }
+    std::ranges::copy_if(trials_.all(), std::back_inserter(over), is_over);
     for (const auto& trial : over)
-        static_cast<void>(close_trial(trial, "went back", ""));
-    is_following_trials_ = false;
-    if (!has_changed) co_return;
-    for (auto reading = use_trials(
-             "trials", [](const auto&) {}, Until::begun);
-         !reading.step(a_part);)
-        co_yield pause;
+        static_cast<void>(close_trial(trial, "went back", by));
+    if (!over.empty()) work().add(use_trials());
 }
 
 Result<std::string> Daemon::trials() {

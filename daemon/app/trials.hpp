@@ -16,20 +16,20 @@
 
 namespace affinityd::app {
 
-/// A policy that is tried for a while. Times are since the boot.
+/// A policy that is tried for a while, in turn with how it is without. Times are since the boot.
 struct Trial {
     std::string policy, text;
-    std::chrono::milliseconds began{}, placed{}, ends{}; ///< before `placed` its programs are only watched
-    std::string replaces{};                              ///< the file that counts without it; "": none
+    std::chrono::milliseconds began{}, ends{};
+    std::string replaces{};     ///< the file that counts without it; "": none
     std::uint64_t own_text = 0; ///< hash of the file that `keep` writes, when the trial began; 0: none
-    bool is_placed = false;
-    std::string file{};                             ///< that it is kept in
-    std::vector<planner::Effect> before{}, after{}; ///< seconds of its programs; the last ten minutes
-    planner::Judgement judgement{};
-    [[nodiscard]] std::chrono::milliseconds next() const { return is_placed ? ends : std::min(placed, ends); }
-    /// Takes in how it went since the last time.
-    void note(const planner::Effect& effect);
-    void judge();
+    std::string file{};         ///< that it is kept in
+    planner::Alternation turns{2, round_of(ends - began)};                ///< without it, with it
+    [[nodiscard]] bool is_placed() const { return turns.present() == 1; } ///< it is to be in force now
+    [[nodiscard]] planner::Judgement judgement() const {
+        return planner::judge(turns.rounds(0), turns.rounds(1));
+    }
+    /// Seconds: as long as tasks need to show an effect, and some twelve blocks where that is possible.
+    [[nodiscard]] static double round_of(std::chrono::milliseconds length);
     [[nodiscard]] status::TrialStatus status(std::chrono::milliseconds now) const;
 };
 
@@ -58,9 +58,9 @@ class Trials {
     [[nodiscard]] const Trial* find(std::string_view policy) const;
     [[nodiscard]] std::vector<Trial>& all() { return trials_; }
     [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
-    /// For Loading. One that is watched and has a policy of its name is left to that.
+    /// For Loading. Without it, the policy of its name counts, or its programs are only watched.
     [[nodiscard]] std::vector<Overlay> overlays() const;
-    /// When something is to be done; `never`: there is no trial.
+    /// When the next one ends; `never`: there is none.
     [[nodiscard]] std::chrono::milliseconds due() const;
     [[nodiscard]] std::vector<status::TrialStatus> status(std::chrono::milliseconds now) const;
 

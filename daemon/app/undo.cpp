@@ -40,6 +40,17 @@ void Undo::begin_pass() {
     pass_began_ = host::ticks_since_boot();
 }
 
+Slices Undo::note_ended() {
+    const auto& journal = shared_.journal();
+    for (int pid = journal.next_process(0); is_looking_ && pid > 0; pid = journal.next_process(pid)) {
+        const auto scan = inventory::ProcessScan::open(shared_.root, pid);
+        if (scan && !*scan)
+            for (const auto& id : journal.threads(pid))
+                shared_.report(shared_.executor.gone(TaskMask{id, pid, {}}));
+        co_yield pause;
+    }
+}
+
 void Undo::end_tasks() {
     is_looking_ = false;
     shared_.journal().drop_gone(pass_began_);

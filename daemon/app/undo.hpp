@@ -24,6 +24,9 @@ class Undo {
     explicit Undo(Shared& shared) : shared_(shared) {}
 
     void begin_pass();
+    /// Processes that have ended while no daemon ran are noted, before tasks are looked at: a task that has
+    /// lost its parent is more likely a child of theirs than of others.
+    [[nodiscard]] Slices note_ended();
     /// All tasks have been looked at.
     void end_tasks();
     void end_pass();

@@ -16,6 +16,7 @@
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 namespace affinityd::host {
@@ -259,7 +260,11 @@ struct ProcConnector::Connection {
 
     [[nodiscard]] int fd() const { return nl_socket_get_fd(socket.get()); }
     int receive();
+    Result<void> open();
     Result<void> attach(const Wanted& wanted) const;
+    Result<void> set_filter(const Wanted& wanted) const;
+    void drain(const std::function<void(const ProcEvent&)>& sink, const std::function<bool()>& out_of_time,
+               Drained& result);
     std::optional<std::uint32_t> take_ack();
     Result<void> subscribe();
 
@@ -334,73 +339,99 @@ Result<void> ProcConnector::Connection::subscribe() {
     return {};
 }
 
-ProcConnector::ProcConnector(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
-ProcConnector::~ProcConnector() = default;
-
-Result<std::unique_ptr<ProcConnector>> ProcConnector::open(const Wanted& wanted) {
-    auto connection = std::make_unique<Connection>();
-    connection->socket.reset(nl_socket_alloc());
-    nl_sock* socket = connection->socket.get();
-    if (socket == nullptr) return fail("cannot make a netlink socket", {}, ENOMEM);
-    nl_socket_disable_auto_ack(socket);
-    if (const int code = nl_connect(socket, NETLINK_CONNECTOR); code < 0)
+Result<void> ProcConnector::Connection::open() {
+    socket.reset(nl_socket_alloc());
+    nl_sock* raw = socket.get();
+    if (raw == nullptr) return fail("cannot make a netlink socket", {}, ENOMEM);
+    nl_socket_disable_auto_ack(raw);
+    if (const int code = nl_connect(raw, NETLINK_CONNECTOR); code < 0)
         return fail(std::string("cannot open the process connector: ") + nl_geterror(code));
     const int size = receive_buffer;
     // Without CAP_NET_ADMIN the buffer stays small; losses are healed, so this is no fault.
-    ::setsockopt(connection->fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-    if (nl_socket_set_nonblocking(socket) < 0)
+    ::setsockopt(fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
+    if (nl_socket_set_nonblocking(raw) < 0)
         return fail("cannot make the process connector non-blocking", {}, errno);
-    if (const int code = nl_socket_add_membership(socket, CN_IDX_PROC); code < 0)
+    if (const int code = nl_socket_add_membership(raw, CN_IDX_PROC); code < 0)
         return fail(std::string("cannot join the group of process events: ") + nl_geterror(code));
-    if (auto done = connection->subscribe(); !done) return std::unexpected(done.error());
-    std::unique_ptr<ProcConnector> connector(new ProcConnector(std::move(connection)));
-    if (auto done = connector->set_filter(wanted); !done) return std::unexpected(done.error());
-    return connector;
+    return subscribe();
 }
 
-int ProcConnector::fd() const { return connection_->fd(); }
-
-bool ProcConnector::has_events() const {
-    if (connection_->next < connection_->filled) return true;
-    pollfd asked{connection_->fd(), POLLIN, 0};
-    return ::poll(&asked, 1, 0) > 0;
-}
-
-Result<void> ProcConnector::set_filter(const Wanted& wanted) {
-    if (auto done = connection_->attach(wanted); !done) return done;
-    if (!connection_->has_mask) return {};
+Result<void> ProcConnector::Connection::set_filter(const Wanted& wanted) const {
+    if (auto done = attach(wanted); !done) return done;
+    if (!has_mask) return {};
     auto mask = proc_event_mask(wanted);
     // No bit at all would mean everything; an exec event is what the socket filter drops most cheaply.
     if (mask == 0) mask = proc_event::PROC_EVENT_EXEC;
-    if (send_request(connection_->socket.get(), PROC_CN_MCAST_LISTEN, mask) < 0)
+    if (send_request(socket.get(), PROC_CN_MCAST_LISTEN, mask) < 0)
         return fail("cannot send to the process connector", {}, errno);
     return {};
 }
 
-ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcEvent&)>& sink,
-                                            const std::function<bool()>& out_of_time) {
-    Drained result;
-    auto& from = *connection_;
+void ProcConnector::Connection::drain(const std::function<void(const ProcEvent&)>& sink,
+                                      const std::function<bool()>& out_of_time, Drained& result) {
     while (true) {
-        while (from.next < from.filled) {
-            const auto event = parse_proc_event(from.datagram(from.next++));
+        while (next < filled) {
+            const auto event = parse_proc_event(datagram(next++));
             if (!event) continue;
             sink(*event);
             // After several at once more are on their way, and cost less than another turn of the loop.
-            if (++result.events == 1 && from.filled == 1) return result;
-            result.more = result.events == most_events || out_of_time();
-            if (result.more) return result;
+            if (++result.events == 1 && filled == 1) return;
+            result.more = result.events >= most_events || out_of_time();
+            if (result.more) return;
         }
-        const int got = from.receive();
+        const int got = receive();
         if (got < 0 && errno == ENOBUFS) {
             result.lost = true;
             continue;
         }
         if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK) result.error = errno;
-        if (got <= 0) return result;
-        from.next = 0;
-        from.filled = static_cast<std::size_t>(got);
+        if (got <= 0) return;
+        next = 0;
+        filled = static_cast<std::size_t>(got);
     }
+}
+
+ProcConnector::ProcConnector() = default;
+ProcConnector::~ProcConnector() = default;
+
+Result<std::unique_ptr<ProcConnector>> ProcConnector::open(const Wanted& wanted) {
+    std::unique_ptr<ProcConnector> connector(new ProcConnector);
+    connector->both_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    if (!connector->both_) return fail("cannot make an epoll set", {}, errno);
+    for (auto& connection : connector->connections_) {
+        connection = std::make_unique<Connection>();
+        if (auto done = connection->open(); !done) return std::unexpected(done.error());
+        epoll_event event{.events = EPOLLIN, .data = {}};
+        if (::epoll_ctl(connector->both_.get(), EPOLL_CTL_ADD, connection->fd(), &event) != 0)
+            return fail("cannot watch the process connector", {}, errno);
+    }
+    if (auto done = connector->set_filter(wanted); !done) return std::unexpected(done.error());
+    return connector;
+}
+
+int ProcConnector::fd() const { return both_.get(); }
+
+bool ProcConnector::has_events() const {
+    if (std::ranges::any_of(connections_, [](const auto& one) { return one->next < one->filled; }))
+        return true;
+    pollfd asked{fd(), POLLIN, 0};
+    return ::poll(&asked, 1, 0) > 0;
+}
+
+Result<void> ProcConnector::set_filter(const Wanted& wanted) {
+    auto others = wanted;
+    others.renames = false;
+    const Wanted renames{.execs = false, .renames = wanted.renames, .muted = wanted.muted};
+    if (auto done = connections_[0]->set_filter(others); !done) return done;
+    return connections_[1]->set_filter(renames);
+}
+
+ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcEvent&)>& sink,
+                                            const std::function<bool()>& out_of_time) {
+    Drained result;
+    for (const auto& connection : connections_)
+        if (!result.more) connection->drain(sink, out_of_time, result);
+    return result;
 }
 
 } // namespace affinityd::host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/fd.hpp"
 
 #include <array>
 #include <cstddef>
@@ -53,8 +54,9 @@ struct ProcAck {
 
 /// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). All others are
 /// dropped in the kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere,
-/// so that it wakes no process. Needs CAP_NET_ADMIN and the initial pid and user namespace;
-/// Documentation/driver-api/connector.rst.
+/// so that it wakes no process. Renames, of which a user can make a million a second, have a socket of their
+/// own, so that they take no room from other events, and come after these. Needs CAP_NET_ADMIN and the
+/// initial pid and user namespace; Documentation/driver-api/connector.rst.
 class ProcConnector {
   public:
     struct Wanted {
@@ -100,8 +102,9 @@ class ProcConnector {
 
   private:
     struct Connection;
-    explicit ProcConnector(std::unique_ptr<Connection> connection);
-    std::unique_ptr<Connection> connection_;
+    ProcConnector();
+    std::array<std::unique_ptr<Connection>, 2> connections_; ///< the second: of renames
+    Fd both_;                                                ///< epoll of them
 };
 
 /// Socket filter (classic BPF) that lets only the wanted process events through; it sees a datagram from its

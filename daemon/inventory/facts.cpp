@@ -206,7 +206,11 @@ std::string FactSources::group(unsigned gid) { return names_.find(NameKind::grou
 
 uid_t FactSources::owner(int pid) {
     const auto uid = root_->proc().owner(std::to_string(pid));
-    return uid ? person(*uid) : gone;
+    if (!uid || *uid == 0) return uid ? 0 : gone;
+    const auto map = root_->proc().text(std::to_string(pid) + "/uid_map").value_or("");
+    const auto first = split_words(std::string_view(map).substr(0, map.find('\n')));
+    const bool is_in_one = first.size() == 3 && first[2] != "4294967295";
+    return person(is_in_one ? parse_number<uid_t>(first[1]).value_or(*uid) : *uid);
 }
 
 uid_t FactSources::starter(int pid) {

@@ -52,7 +52,7 @@ class FactSources {
     /// The account of a process that has gone: of no user, so that no user's share is filled by those who
     /// are gone before they are looked at.
     static constexpr uid_t gone = ~uid_t{0};
-    /// The user whose rights a process has, or `gone`.
+    /// The user whose rights a process has, or `gone`. All users of a user namespace are its root.
     [[nodiscard]] uid_t owner(int pid);
     /// The user who started it, also where it has root's rights, or `gone`; takes longer.
     [[nodiscard]] uid_t starter(int pid);

@@ -24,14 +24,12 @@ struct AutoCandidate {
 /// No value: there is no such one.
 [[nodiscard]] std::optional<AutoCandidate> candidate_of(std::string_view text);
 
-/// Tries the candidates in turn, in rounds of equal length, and compares their costs by the traffic that
-/// there is. Pure: it is told what happened, and says which candidate is to be in force.
+/// Tries the candidates in turn (Alternation), and compares their costs by the traffic that there is. Pure.
 ///
-/// A block is one round of each candidate, in an order that turns round with each block, so that a drift does
-/// not favour any. The first seconds of a round do not count. After 6, 12, 24 ... 192 blocks all are compared
-/// with `none`; a candidate that cannot be 3 % cheaper any more drops out. When one is shown to be, as many
-/// blocks again decide which of those that are is the cheapest. A choice from before stays unless it is shown
-/// to be no good, or another to be 3 % cheaper than it.
+/// After 6, 12, 24 ... 192 blocks all are compared with `none`; a candidate that cannot be 3 % cheaper any
+/// more, or whose programs wait longer for a CPU, drops out. When one is shown to be, as many blocks again
+/// decide which of those that are is the cheapest. A choice from before stays unless it is shown to be no
+/// good, or another to be 3 % cheaper than it.
 class AffinityTrial {
   public:
     struct End {
@@ -41,43 +39,35 @@ class AffinityTrial {
     };
 
     /// `candidates`: the first is `none`. `before`: the choice until now. `round`: seconds.
-    AffinityTrial(const std::vector<AutoCandidate>& candidates, const AutoCandidate& before, double round);
+    AffinityTrial(std::vector<AutoCandidate> candidates, const AutoCandidate& before, double round);
 
     /// To be in force now; with end(), its choice.
-    [[nodiscard]] const AutoCandidate& present() const;
+    [[nodiscard]] const AutoCandidate& present() const {
+        return end_ ? end_->choice : candidates_[turns_.present()];
+    }
+    [[nodiscard]] bool is_settling() const { return turns_.is_settling(); }
     /// The growth of the counters since the last call, all of it under present().
     void add(const Effect& growth);
     [[nodiscard]] const std::optional<End>& end() const { return end_; }
     [[nodiscard]] std::size_t rounds() const { return rounds_; } ///< that are over, and count
-    [[nodiscard]] std::size_t candidates() const { return sides_.size(); }
+    [[nodiscard]] std::size_t candidates() const { return candidates_.size(); }
     [[nodiscard]] std::size_t next_look() const { return next_look_; } ///< after so many rounds of each
-    [[nodiscard]] double bytes_per_second() const;                     ///< over all rounds that count
+    [[nodiscard]] double bytes_per_second() const { return all_.bytes / all_.seconds; }
 
   private:
-    struct Side {
-        AutoCandidate candidate;
-        std::vector<Effect> rounds;
-        bool is_out = false;
-    };
-    void end_round();
-    void begin_block();
     void look();
-    [[nodiscard]] measure::Interval change(const Side& from, const Side& to) const;
-    [[nodiscard]] const Side* best() const;
+    [[nodiscard]] measure::Interval change(std::size_t from, std::size_t to) const;
+    [[nodiscard]] bool is_cheaper(std::size_t side) const;
+    [[nodiscard]] AutoCandidate best() const;
     [[nodiscard]] std::string figures() const;
-    void finish(bool is_decided, const AutoCandidate& choice, std::string why);
 
-    std::vector<Side> sides_; ///< the first is `none`
+    std::vector<AutoCandidate> candidates_; ///< the first is `none`
+    Alternation turns_;
     AutoCandidate before_;
-    double round_;
-    std::vector<std::size_t> order_; ///< of the sides in the present block
-    std::size_t place_ = 0;          ///< in it
-    std::size_t blocks_ = 0, rounds_ = 0;
-    std::size_t next_look_;
-    std::size_t decide_at_ = 0; ///< blocks; 0: nothing is shown yet
-    unsigned idle_ = 0;         ///< rounds without traffic, one after the other
-    double skipped_ = 0;        ///< seconds of this round that did not count
-    Effect growth_;             ///< of this round
+    std::size_t rounds_ = 0, next_look_;
+    Effect all_{.seconds = 1e-9}; ///< of all rounds that count
+    std::size_t decide_at_ = 0;   ///< blocks; 0: nothing is shown yet
+    unsigned idle_ = 0;           ///< rounds without traffic, one after the other
     std::optional<End> end_;
 };
 
@@ -101,8 +91,5 @@ struct AutoChoice {
 /// double) has changed, and it has lasted an hour; each time in a row that other traffic changed nothing, the
 /// pause doubles, up to five days.
 [[nodiscard]] bool is_due(const AutoChoice& choice, const ChoiceBasis& now, std::int64_t time);
-
-/// Enough to tell the cost of rounds of so many seconds.
-[[nodiscard]] bool is_traffic_enough(double bytes_per_second, double round);
 
 } // namespace affinityd::planner

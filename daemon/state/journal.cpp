@@ -24,6 +24,7 @@ using planner::UndoRecord;
 namespace {
 
 constexpr std::size_t most_gone = 4096;
+constexpr std::ptrdiff_t most_earlier = 8;
 constexpr std::size_t rewritten_at_a_time = 32;
 constexpr std::size_t largest_journal = 256U << 20;
 // Lines that are no records, so that a reader who does not know them assumes damage, which is on the safe
@@ -58,6 +59,15 @@ std::string set_aside(const std::string& path) {
         if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE) == 0) return place;
     }
     return {};
+}
+
+/// Masks that the task had from us before it has those of `now`.
+std::vector<CpuSet> earlier_of(const Terms& before, const UndoRecord& now) {
+    auto masks = masks_of(before);
+    for (const auto& known : {now.original, now.asked, now.granted, now.before.value_or(now.asked)})
+        std::erase(masks, known.cpus());
+    if (masks.size() > most_earlier) masks.erase(masks.begin(), masks.end() - most_earlier);
+    return masks;
 }
 
 template <class Map>
@@ -167,9 +177,9 @@ void Journal::use(const Subject& subject, Record record) {
 }
 
 std::shared_ptr<const Terms> Journal::share(Terms terms, std::string text, bool is_of_task) {
-    const auto add_masks = [this](const UndoRecord& undo) {
-        for (const auto& mask : {undo.asked, undo.granted, undo.before.value_or(undo.asked)})
-            if (mask != undo.original) masks_.insert(mask.cpus());
+    const auto add_masks = [this](const Terms& terms) {
+        for (auto& mask : masks_of(terms))
+            masks_.insert(std::move(mask));
     };
     if (terms_.size() >= most_terms_) {
         std::erase_if(terms_, [](const auto& one) { return one.second.expired(); });
@@ -177,12 +187,12 @@ std::shared_ptr<const Terms> Journal::share(Terms terms, std::string text, bool 
         masks_.clear();
         for (const auto* records : {&held_, &past_})
             for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at)
-                add_masks(at->second.terms->undo);
+                add_masks(*at->second.terms);
     }
     auto& known = terms_[std::move(text)];
     auto shared = known.lock();
     if (!shared) known = shared = std::make_shared<const Terms>(std::move(terms));
-    if (is_of_task) add_masks(shared->undo);
+    if (is_of_task) add_masks(*shared);
     return shared;
 }
 
@@ -224,6 +234,7 @@ Result<UndoPointer> Journal::put(const Subject& subject, UndoRecord undo, const 
     Record record;
     record.since = known != nullptr && known->since > 0 ? known->since : since;
     Terms terms{std::move(undo), {}};
+    if (known != nullptr && is_task(subject)) terms.earlier = earlier_of(*known->terms, terms.undo);
     if (descent != nullptr)
         terms.descent = *descent;
     else if (known != nullptr)
@@ -324,11 +335,23 @@ const Record* Journal::explain(int creator, const CpuSet& mask, const CpuSet& on
 
 const Record* Journal::explain(const Descent& descent, const CpuSet& mask, const CpuSet& online,
                                std::uint64_t born) const {
-    for (const auto* records : {&held_, &past_})
-        for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at)
-            if (descent.may_be_of(at->second.terms->descent) && at->second.explains(mask, online, born))
-                return &at->second;
-    return nullptr;
+    const Record *found = nullptr, *own = nullptr;
+    const auto is_newer = [](const Record& one, const Record* other) {
+        return other == nullptr || one.until > other->until; // 0: it has not ended
+    };
+    for (const auto* records : {&past_, &held_})
+        for (auto at = records->begin(); at != records->end() && is_task(at->first); ++at) {
+            const auto& record = at->second;
+            if (!descent.may_be_of(record.terms->descent)) continue;
+            const bool has_ended = record.standing == Standing::gone;
+            if (record.explains(mask, online, born) && (found == nullptr || has_ended) &&
+                is_newer(record, found))
+                found = &record;
+            if (has_ended && born <= record.until && is_newer(record, own) &&
+                record.terms->undo.original == machine::Setting(mask))
+                own = &record;
+        }
+    return own != nullptr && (found == nullptr || found->until <= own->until) ? nullptr : found;
 }
 
 void Journal::drop_gone(std::uint64_t until) {

@@ -85,7 +85,9 @@ class Journal final : public planner::UndoLookup {
     /// does.
     [[nodiscard]] const Record* explain(int creator, const CpuSet& mask, const CpuSet& online,
                                         std::uint64_t born) const;
-    /// The same by the control group or the session.
+    /// The same by the control group or the session, of a task whose creator has ended. Records of those that
+    /// have count before others. Null, too, if the mask was the own one of such a task, so may be its
+    /// child's.
     [[nodiscard]] const Record* explain(const Descent& descent, const CpuSet& mask, const CpuSet& online,
                                         std::uint64_t born) const;
     /// Forgets what has gone before `until`: all its children have been looked at.

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "host/self.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -103,8 +104,9 @@ using machine::UnitCpuset;
 constexpr std::array<std::string_view, 4> standings{"held", "kept", "back", "gone"};
 constexpr std::string_view unknown = "none"; ///< in the place of a standing: the subject has no record
 constexpr std::string_view no_setting = "-"; ///< in the place of `before`
-constexpr std::size_t subject_fields = 5, terms_fields = 7;
-constexpr std::size_t all_fields = subject_fields + 3 + terms_fields;
+constexpr std::size_t subject_fields = 5, first_term = subject_fields + 3;
+constexpr std::size_t all_fields = first_term + 8, fields_before_earlier = all_fields - 1;
+constexpr char between_masks = ';';
 
 /// Begins a line: the kind, and four fields that depend on it.
 struct SubjectFields {
@@ -201,9 +203,17 @@ std::shared_ptr<const Terms> parse_terms(const Subject& subject, std::span<const
     auto before = has_before ? parse_setting(subject, fields[3]) : std::nullopt;
     const auto session = parse_number<int>(fields[6]);
     if (!original || !asked || !granted || has_before != before.has_value() || !session) return nullptr;
+    std::vector<CpuSet> earlier;
+    const auto list = fields.size() > 7 ? fields[7] : std::string_view();
+    for (const auto text : list.empty() ? std::vector<std::string_view>{} : split(list, between_masks)) {
+        auto mask = parse_cpus(text);
+        if (!mask) return nullptr;
+        earlier.push_back(std::move(*mask));
+    }
     return std::make_shared<const Terms>(Terms{{std::move(*original), std::move(*asked), std::move(*granted),
                                                 unescaped(fields[4]), std::move(before)},
-                                               {unescaped(fields[5]), *session}});
+                                               {unescaped(fields[5]), *session},
+                                               std::move(earlier)});
 }
 
 /// The path says enough of the device's only interface; of one of several, the index is part of the identity;
@@ -241,12 +251,19 @@ bool SubjectOrder::operator()(const Subject& a, const Subject& b) const {
 }
 
 bool Record::explains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
-    const auto& undo = terms->undo;
     if ((born > 0 && born < since) || (until > 0 && born > until)) return false;
-    if (undo.original == machine::Setting(mask)) return false;
-    const auto is_it = [&](const Setting& ours) { return (ours.cpus() & online) == (mask & online); };
-    return is_it(undo.asked) || is_it(undo.granted) ||
-           (undo.before && *undo.before != undo.original && is_it(*undo.before));
+    if (terms->undo.original == machine::Setting(mask)) return false;
+    return std::ranges::any_of(masks_of(*terms),
+                               [&](const CpuSet& ours) { return (ours & online) == (mask & online); });
+}
+
+std::vector<CpuSet> masks_of(const Terms& terms) {
+    const auto& undo = terms.undo;
+    auto masks = terms.earlier;
+    for (const auto& ours : {undo.before.value_or(undo.original), undo.granted, undo.asked})
+        if (ours != undo.original && std::ranges::find(masks, ours.cpus()) == masks.end())
+            masks.push_back(ours.cpus());
+    return masks;
 }
 
 std::string to_text(const Terms& terms) {
@@ -255,19 +272,23 @@ std::string to_text(const Terms& terms) {
     LineWriter line(undo.original.to_string());
     line.plain(asked).plain(undo.granted == undo.asked ? asked : undo.granted.to_string());
     line.plain(undo.before ? undo.before->to_string() : std::string(no_setting));
-    return line.escaped(undo.policy).escaped(terms.descent.group).number(terms.descent.session).text();
+    line.escaped(undo.policy).escaped(terms.descent.group).number(terms.descent.session);
+    std::string earlier;
+    for (const auto& mask : terms.earlier)
+        earlier += (earlier.empty() ? "" : std::string(1, between_masks)) + mask.to_list();
+    return line.plain(earlier).text();
 }
 
 std::string to_line(const Subject& subject, const Record& record, std::string_view terms) {
     LineWriter line = std::visit(SubjectFields{}, subject);
     line.plain(record.terms ? standings.at(static_cast<std::size_t>(record.standing)) : unknown);
     line.number(record.since).number(record.until);
-    return line.plain(record.terms ? terms : "\t\t\t\t\t\t").finish();
+    return line.plain(record.terms ? terms : "\t\t\t\t\t\t\t").finish();
 }
 
 std::optional<Line> parse_line(std::string_view text) {
     const auto fields = fields_of(text);
-    if (fields.size() != all_fields) return std::nullopt;
+    if (fields.size() != all_fields && fields.size() != fields_before_earlier) return std::nullopt;
     auto subject = parse_subject(fields);
     if (!subject) return std::nullopt;
     Line line{std::move(*subject), {}};
@@ -276,7 +297,7 @@ std::optional<Line> parse_line(std::string_view text) {
     const auto standing = std::ranges::find(standings, word);
     const auto since = parse_number<std::uint64_t>(fields[subject_fields + 1]);
     const auto until = parse_number<std::uint64_t>(fields[subject_fields + 2]);
-    auto terms = parse_terms(line.subject, std::span(fields).last<terms_fields>());
+    auto terms = parse_terms(line.subject, std::span(fields).subspan(first_term));
     if (standing == standings.end() || !since || !until || !terms) return std::nullopt;
     line.record = {std::move(terms), static_cast<Standing>(standing - standings.begin()), *since, *until};
     return line;

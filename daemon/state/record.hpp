@@ -79,6 +79,8 @@ struct Descent {
 struct Terms {
     planner::UndoRecord undo;
     Descent descent; ///< of tasks only
+    /// Masks that the task had from us before those of `undo`, the newest last: its children may have them.
+    std::vector<CpuSet> earlier{};
 };
 
 /// The use of a subject's record.
@@ -99,8 +101,8 @@ struct Record {
     /// Shares the ownership of the terms.
     [[nodiscard]] planner::UndoPointer undo() const { return {terms, &terms->undo}; }
     /// True if a task that was created by this one at `born` and has `mask` has that from us: it is a mask of
-    /// ours, compared on online CPUs, from the time in which the creator had it. `born`: clock ticks since
-    /// boot; 0: not known.
+    /// ours, compared on online CPUs, from the time in which the creator had masks of ours. `born`: clock
+    /// ticks since boot; 0: not known.
     [[nodiscard]] bool explains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
 };
 
@@ -110,7 +112,9 @@ struct Line {
     Record record; ///< without terms: nothing is known of the subject any more
 };
 
-/// "original, asked, ..., session" separated by tabs.
+/// The masks of a task's record that are ours.
+[[nodiscard]] std::vector<CpuSet> masks_of(const Terms& terms);
+/// "original, asked, ..., session, earlier masks" separated by tabs.
 [[nodiscard]] std::string to_text(const Terms& terms);
 /// The whole line with a checksum and the line end. `terms`: to_text(*record.terms), "" without terms.
 [[nodiscard]] std::string to_line(const machine::Subject& subject, const Record& record,

@@ -81,6 +81,19 @@ class Folders(House):
             (folder / "web.yaml").symlink_to(current / "web.yaml")
         self.switched(make, lambda _, version: self.link(current, version))
 
+    def test_a_link_to_a_file_that_is_written_every_second_holds_no_other_link_up(self):
+        noise = self.bin / "noise.yaml"
+
+        def make(folder, version):
+            (folder / "web.yaml").symlink_to(version / "web.yaml")
+            noise.touch()
+            (folder / "noise.yaml").symlink_to(noise)
+
+        def switch(_, version):
+            (version.parent / "v1/web.yaml").write_text((version / "web.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+        with again_and_again(lambda: noise.write_text(f"# {time.monotonic()}\n", encoding="utf-8"), 0.5):
+            self.switched(make, switch)
+
     def test_a_folder_that_is_a_link_is_followed(self):
         def make(folder, version):
             folder.rmdir()

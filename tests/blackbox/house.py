@@ -254,11 +254,15 @@ class Daemon:
                                        "--policies", self.policies, "--runtime-dir", self.folder / "run", "--state-dir",
                                        self.folder / "state", *self.arguments)]
 
-    def start(self):
-        before = self.readies()
+    def start(self, is_ready=True):
+        """`is_ready`: waits for that."""
+        self.before = self.readies()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stderr=log, stdin=subprocess.DEVNULL)
-        wait_for(lambda: self.readies() > before or self.process.poll() is not None, lambda: f"the daemon is ready: {self.text()}")
+        return self.await_ready() if is_ready else self
+
+    def await_ready(self):
+        wait_for(lambda: self.readies() > self.before or self.process.poll() is not None, lambda: f"the daemon is ready: {self.text()}")
         assert self.process.poll() is None, f"the daemon ended: {self.text()}"
         return self
 

@@ -12,10 +12,10 @@ import termios
 import threading
 import time
 
-from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, measured, policy, report, wait_for
+from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, measured, policy, read, report, wait_for
 from machines import OnMachine
 
-SHORTEST = 10  # seconds; the first quarter of it is watched without the policy
+SHORTEST = 10  # seconds; without the policy and with it in turn, two seconds each
 LATEST = 5  # after the end, all is back
 
 
@@ -30,6 +30,11 @@ class Trials(House):
         path.write_text(document(**self.own(policy(name, bind="set", settle=0, **keys))), encoding="utf-8")
         return path
 
+    @staticmethod
+    def seconds_of(program):
+        user, system = read(f"/proc/{program.pid}/stat").rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def start(self, path, *words, length=SHORTEST):
         self.tested.ctl("try", path, "--for", f"{length}s", "--no-block", *words)
         return time.monotonic() + length
@@ -42,26 +47,33 @@ class Trials(House):
         return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
     def is_back_by(self, end, program, mask=EVERYWHERE):
-        """The task keeps the tried mask until the end, and has its own soon after it."""
-        wait_for(lambda: cpus(allowed(program.pid)) == cpus(mask), f"{program.pid} has {mask} again")
-        now = time.monotonic()
-        self.assertGreater(now, end - 1, "it went back too early")
-        self.assertLess(now, end + LATEST, "it went back too late")
+        """The trial lasts until its end, and the task has its own mask soon after it."""
         wait_for(lambda: not self.files(), "no file is left")
+        self.assertGreater(time.monotonic(), end - 1, "it went back too early")
+        wait_for(lambda: cpus(allowed(program.pid)) == cpus(mask), f"{program.pid} has {mask} again")
+        self.assertLess(time.monotonic(), end + LATEST, "it went back too late")
 
     def test_history_keeps_the_verdict_with_figures(self):
-        web = self.program("web")
+        web, other = self.program("web"), self.program("other")
         for thread in ("one", "two"):
             web.busy(web.thread(thread))
-        if folder := group(self.stack, f"affinityd-{self.mark}"):  # whose CPU time is counted
-            self.stack.callback(web.end)
-            (folder / "cgroup.procs").write_text(str(web.pid), encoding="ascii")
-        answer = self.tested.ctl("try", self.file(cpus="0"), "--for", "24s", "--json", code=(0, 3)).json
-        self.assertIn(answer["verdict"], ("better", "worse", "no difference shown", "not known"))
+        other.busy(other.thread("busy"))
+        if folder := group(self.stack, f"affinityd-{self.mark}"):  # in which others run, too
+            for program in (web, other):
+                self.stack.callback(program.end)
+                (folder / "cgroup.procs").write_text(str(program.pid), encoding="ascii")
+        began, used = time.monotonic(), self.seconds_of(web)
+        answer = self.tested.ctl("try", self.file(cpus="0"), "--for", "30s", "--json", code=(0, 3)).json
+        used = (self.seconds_of(web) - used) / (time.monotonic() - began)
+        self.assertNotEqual("better", answer["verdict"], answer)  # two busy threads on one CPU wait longer
         self.assertTrue(answer["sentence"].startswith(answer["verdict"]), answer)
         figures = {figure["name"]: figure for figure in answer["figures"]}
-        waiting = figures["waiting for a CPU, per second"]  # two busy threads on one CPU
+        waiting = figures["waiting for a CPU, per second"]
         self.assertTrue(waiting["before"] and waiting["after"]["estimate"] > 100, waiting)
+        taken = figures["CPU time per second"]
+        counted = (taken["before"]["estimate"] + taken["after"]["estimate"]) / 2
+        report(f"CPU time per second of a program in a group of another's, too: {counted:.2f} s, by the kernel {used:.2f} s")
+        self.assertLess(abs(counted - used), 0.3 * used)
         records = self.tested.ctl("history", "--kind", "trial", "--json").json["records"]
         self.assertEqual([("web", f"went back; {answer['sentence']}")], [(record["path"], record["reason"]) for record in records])
         self.assertIn(answer["sentence"], self.tested.text())
@@ -131,7 +143,7 @@ class Trials(House):
         web = self.program("web")
         self.tested.write("web", policy("web", cpus="1", bind="set", settle=0))
         self.expect(web, "1")
-        self.start(self.file(cpus="0"), length=60)  # its programs are watched for a quarter of that
+        self.start(self.file(cpus="0"), length=60)  # its programs are watched for four seconds of that
         self.tested.kill()
         self.tested.start()
         self.stays(web, "1")
@@ -163,7 +175,7 @@ class Trials(House):
         head, _, text = path.read_text(encoding="utf-8").partition("\n")
         word, *times, own = head.split()
         path.write_text(" ".join([word, *(str(int(time) + 10**9) for time in times), own, "\n"]) + text, encoding="utf-8")
-        for name, junk in (("junk", "no head\n"), ("cut", word), ("huge", f"{word} 1 2 {10**17} 0 \n" + text), ("back", f"{word} 3 2 1 0 \n" + text)):
+        for name, junk in (("junk", "no head\n"), ("cut", word), ("huge", f"{word} 1 {10**17} 0 \n" + text), ("back", f"{word} 3 2 0 \n" + text)):
             (path.parent / f"{name}.yaml").write_text(junk, encoding="utf-8")
         self.tested.start()
         self.at(web, EVERYWHERE)
@@ -176,10 +188,42 @@ class Trials(House):
         now = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
-        (folder / "web.yaml").write_text(f"#affinityd-trial-1 {now} {now} {now + 60000} 0 \n" + self.file(cpus="0").read_text(encoding="utf-8"), encoding="utf-8")
+        (folder / "web.yaml").write_text(f"#affinityd-trial-2 {now - 3000} {now + 60000} 0 \n" + self.file(cpus="0").read_text(encoding="utf-8"), encoding="utf-8")
         self.tested.start()
         self.assertIn("policies on trial do not count", self.tested.text())
         self.stays(web, EVERYWHERE)
+
+    def test_a_release_ends_it(self):
+        self.tested.write("web", policy("web", cpus="1", bind="set", settle=0))
+        web = self.program("web")
+        self.expect(web, "1")
+        for words in (("web",), ()):
+            for is_placed in (False, True):
+                with self.subTest(words=words, is_placed=is_placed):
+                    self.start(self.file(cpus="0"), length=20)
+                    if is_placed:
+                        self.expect(web, "0")
+                    self.tested.ctl("release", *words)
+                    self.expect(web, EVERYWHERE)
+                    self.assertEqual(({}, []), (self.trials(), self.files()))
+                    self.tested.write("other", policy("other", cpus="1"))  # another policy is saved
+                    wait_for(lambda: len(self.tested.status()["policies"]) == 2, "it counts")
+                    self.stays(web, EVERYWHERE, 4)
+                    self.tested.remove("other")
+                    self.tested.ctl("apply")
+                    self.expect(web, "1")
+
+    def test_what_is_not_in_force_is_not_judged(self):
+        """Files that others can write to are refused, so the policy never comes into force."""
+        web = self.program("web")
+        self.start(self.file(cpus="0"), length=24)
+        self.tested.policies.chmod(0o777)
+        time.sleep(12)
+        self.at(web, EVERYWHERE)
+        self.assertIn("rounds without the policy and 0 with it", self.trials()["web"]["sentence"])
+        self.tested.policies.chmod(0o755)
+        self.tested.ctl("reload")
+        self.expect(web, "0")
 
     def test_a_stop_ends_it(self):
         web = self.program("web")
@@ -303,6 +347,17 @@ class Trials(House):
         self.tested.kill()
         self.tested.start()
         self.at(web, "1")
+
+    def test_what_is_only_checked_is_no_last_good_version(self):
+        """A text is refused while a file is new and does not count yet."""
+        self.tested.write("web", policy("web", cpus="1", bind="set", settle=0))
+        copy = self.tested.folder / "state/last-good/web.yaml"
+        wait_for(lambda: copy.exists(), "it is in force")
+        in_force = copy.read_text(encoding="utf-8")
+        self.tested.write("web", policy("web", cpus="0", bind="set", settle=0))
+        self.order("other", "version: 1\ncpuz: 1\n", "60")
+        after = copy.read_text(encoding="utf-8")
+        self.assertTrue(after == in_force or self.tested.text().count("reloading") > 1, "the new text is kept before it is in force")
 
     def test_a_reload_that_fails_at_the_end_leaves_nothing_behind(self):
         web = self.program("web")

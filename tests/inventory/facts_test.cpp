@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityd::inventory {
 namespace {
@@ -162,6 +163,27 @@ TEST(Facts, NamesOfARecordingAreItsOwn) {
     EXPECT_EQ(process->facts->user(), "www");
     EXPECT_EQ(process->facts->group(), "adm");
     EXPECT_EQ(sources.user(1), "1") << "nobody else is asked";
+}
+
+TEST(FactSources, UsersOfAUserNamespaceAreOnePerson) {
+    if (::geteuid() != 0) return; // only root can give files away
+    const Tree tree;
+    for (const int pid : {50, 51, 52, 53})
+        add_process(tree, {.id = pid});
+    const auto belongs_to = [&](int pid, uid_t user, const char* map) {
+        tree.file("proc/" + std::to_string(pid) + "/uid_map", map);
+        EXPECT_EQ(::chown(tree.path("proc/" + std::to_string(pid)).c_str(), user, user), 0);
+    };
+    belongs_to(50, 3'000'000'005, "         0 3000000000      65536\n");
+    belongs_to(51, 3'000'000'005, "         0          0 4294967295\n");
+    belongs_to(52, 3'000'000'006, "         0       1234          1\n         1 3000000000      65536\n");
+    belongs_to(53, 0, "         0          0 4294967295\n");
+    const auto root = open_root(tree);
+    FactSources sources(root);
+    EXPECT_EQ(sources.owner(50), 3'000'000'000);
+    EXPECT_EQ(sources.owner(51), 3'000'000'005) << "it is in none";
+    EXPECT_EQ(sources.owner(52), 1234U) << "whose root is this user";
+    EXPECT_EQ(sources.owner(53), 0U);
 }
 
 TEST(FactSources, NamesOfThisMachine) {

@@ -127,18 +127,25 @@ TEST(AffinityChoice, DoesNotFlapInAThousandDays) {
     EXPECT_LT(trials, 1000U);
 }
 
-TEST(AffinityChoice, EndsAtOnceWhenErrorsOrRetransmitsRise) {
-    for (auto Effect::*count : {&Effect::errors, &Effect::retransmits}) {
-        ScriptedWorld world(3);
-        world.gains = {0, 0.2, 0.2, 0.2};
-        world.disturb = [&](const AutoCandidate& present, Effect& growth) {
-            growth.*count = present.model == Model::full ? 200 : 0;
-        };
-        const auto end = world.run(all_candidates[2]);
-        EXPECT_EQ(end.choice, AutoCandidate{});
-        EXPECT_EQ(world.rounds, 3U);
-        EXPECT_NE(end.why.find("under full"), std::string::npos) << end.why;
-    }
+TEST(AffinityChoice, EndsAtOnceWhenErrorsRise) {
+    ScriptedWorld world(3);
+    world.gains = {0, 0.2, 0.2, 0.2};
+    world.disturb = [&](const AutoCandidate& present, Effect& growth) {
+        growth.errors = present.model == Model::full ? 200 : 0;
+    };
+    const auto end = world.run(all_candidates[2]);
+    EXPECT_EQ(end.choice, AutoCandidate{});
+    EXPECT_EQ(world.rounds, 3U);
+    EXPECT_NE(end.why.find("under full"), std::string::npos) << end.why;
+}
+
+TEST(AffinityChoice, LeavesOutWhatMakesProgramsWait) {
+    ScriptedWorld world(5);
+    world.gains = {0, 0.1, 0.3, 0.3};
+    world.disturb = [&](const AutoCandidate& present, Effect& growth) {
+        growth.wait_seconds = (present.model == Model::full ? 0.5 : 0.1) * growth.cpu_seconds;
+    };
+    EXPECT_EQ(world.run().choice, all_candidates[1]);
 }
 
 TEST(AffinityChoice, IsBrokenOffWhenTrafficEnds) {

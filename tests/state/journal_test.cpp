@@ -137,7 +137,8 @@ TEST_F(JournalTest, ReadsOddLinesAsDamage) {
         {"a task without a number", line("0 2 0 n held 0 0 0 1 1 - p / 1"), true},
         {"a standing that is not known", line("1 2 3 n odd 0 0 0 1 1 - p / 1"), true},
         {"too few fields", line("1 2 3 n held 0 0 0 1 1 - p /"), true},
-        {"too many fields", line("1 2 3 n held 0 0 0 1 1 - p / 1 1"), true},
+        {"too many fields", line("1 2 3 n held 0 0 0 1 1 - p / 1 1 1"), true},
+        {"an earlier mask that is none", line("1 2 3 n held 0 0 0 1 1 - p / 1 1;x"), true},
     };
     for (const auto& [what, added, is_damage] : cases) {
         auto journal = open(good + added);
@@ -215,6 +216,37 @@ TEST_F(JournalTest, ExplainsMasksOfTheTimeInWhichTheCreatorHadThem) {
     EXPECT_EQ(journal.explain(other, CpuSet{1}, all, 1500), nullptr);
     EXPECT_TRUE(journal.is_mask_of_ours(CpuSet{3}, all));
     EXPECT_FALSE(journal.is_mask_of_ours(CpuSet{0}, all));
+}
+
+TEST_F(JournalTest, ExplainsChildrenByMasksThatTheirCreatorHadEarlier) {
+    const auto with = [](unsigned cpu) { return UndoRecord{all, CpuSet{cpu}, CpuSet{cpu}, "p"}; };
+    const auto is_explained = [](const Journal& journal, unsigned cpu) {
+        return journal.explain(120, CpuSet{cpu}, CpuSet::range(0, 15), 2000) != nullptr;
+    };
+    auto journal = open();
+    for (const unsigned cpu : {4U, 5U, 4U, 6U})
+        put(journal, task, with(cpu));
+    put(journal, task, {all, all, all, "p"}); // as before, but not restored
+    for (int restarts = 0; restarts < 2; ++restarts, journal = open()) {
+        for (const unsigned cpu : {4U, 5U, 6U})
+            EXPECT_TRUE(is_explained(journal, cpu)) << cpu;
+        EXPECT_FALSE(is_explained(journal, 7));
+        EXPECT_EQ(journal.explain(120, all, all, 2000), nullptr);
+    }
+    for (unsigned cpu = 7; cpu < 15; ++cpu)
+        put(journal, task, with(cpu));
+    EXPECT_FALSE(is_explained(journal, 5));
+    EXPECT_TRUE(is_explained(journal, 6));
+}
+
+TEST_F(JournalTest, ReadsLinesOfVersionsThatKeptNoEarlierMasks) {
+    LineWriter line("task");
+    line.number(123).number(456).number(120).plain("a").plain("held").number(1000).number(0);
+    line.plain("0-3").plain("1").plain("1").plain("-").plain("p").plain("/group").number(77);
+    const auto journal = open(header() + line.finish());
+    EXPECT_FALSE(journal.damaged());
+    ASSERT_TRUE(journal.find(task));
+    EXPECT_EQ(*journal.find(task), (UndoRecord{all, CpuSet{1}, CpuSet{1}, "p"}));
 }
 
 TEST_F(JournalTest, FindsSubjectsUnderNewNames) {

@@ -106,8 +106,9 @@ def a_trial_ends_by_itself_whatever_ends_the_daemon():
     start_daemon("restart")
     await_apart()
     run("kill", "-9", run("systemctl", "show", "-P", "MainPID", "affinityd").strip())
-    await_masks([[0, 1]] * 3)
+    wait_for(lambda: not list(pathlib.Path("/run/affinityd/trials").iterdir()), "the trial is over")
     took = time.monotonic() - begun
+    await_masks([[0, 1]] * 3)
     wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
     assert length - 1 < took < length + ROOM, f"{took:.1f} s of {length}"
     return f"{took:.1f} s of {length}"

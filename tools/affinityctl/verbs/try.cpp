@@ -41,7 +41,7 @@ const Field try_fields[] = {
     {"message", "", "text", "the same in words"},
     {"verdict", "", "text?", "better, worse, no difference shown, or not known; null where the daemon was started again"},
     {"sentence", "", "text?", "the same with figures"},
-    {"figures", "", "object[]", "before and after", figure_fields},
+    {"figures", "", "object[]", "without it and with it", figure_fields},
 };
 constexpr Field keep_fields[] = {
     {"policy", "", "text", "the policy"},
@@ -111,9 +111,9 @@ json trial_of(const json& answer, const char* key, const std::string& policy) {
 
 std::string line_of(const json& trial) {
     const auto until_placed = count(trial, "seconds_until_placed");
-    return fmt::format("{}: {} s left; {}", text(trial, "policy"), count(trial, "seconds_left"),
-                       until_placed > 0 ? fmt::format("watched as it is for {} s more", until_placed)
-                                        : "in force; so far " + text(trial, "sentence"));
+    return fmt::format("{}: {} s left; {}; so far {}", text(trial, "policy"), count(trial, "seconds_left"),
+                       until_placed > 0 ? fmt::format("as it is for {} s more", until_placed) : "in force",
+                       text(trial, "sentence"));
 }
 
 /// A line on standard error, which a terminal has once, and other files have every ten seconds.
@@ -244,7 +244,7 @@ void add_try(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,
                  {.name = "try",
-                  .summary = "a policy for a while, before and after; it goes back by itself",
+                  .summary = "a policy for a while, in turn with how it is; it goes back by itself",
                   .example = "affinityctl try nginx.yaml --for 10m",
                   .answer = try_fields},
                  globals, status, run_try);
