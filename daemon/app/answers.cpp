@@ -387,20 +387,26 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     return overview;
 }
 
-/// A question rests on the policies in force when it began, and on a copy of the assignments, as a look must
-/// not assign slots.
+/// A question rests on the policies and targets in force when it began, and on a copy of the assignments, as a
+/// look must not assign slots.
 struct Daemon::Basis {
     std::shared_ptr<World> world;
+    std::uint64_t version;
     planner::Assignments assignments;
     OwnedAnswer answer;
-    explicit Basis(Daemon& daemon, OwnedAnswer to)
-        : world(daemon.shared_.current.world), assignments(daemon.tasks_.placer().assignments()),
-          answer(std::move(to)) {}
-    /// True: a reload has replaced the policies since, and the answer says so.
-    bool is_overtaken(const Daemon& daemon) {
-        if (world == daemon.shared_.current.world) return false;
-        answer(fail("the policies were reloaded meanwhile: ask again"));
-        return true;
+    unsigned tries; ///< this one included
+    Basis(Daemon& daemon, OwnedAnswer to, unsigned tries_left)
+        : world(daemon.shared_.current.world), version(world->version()),
+          assignments(daemon.tasks_.placer().assignments()), answer(std::move(to)), tries(tries_left) {}
+    /// True: an answer would mix what was with what is.
+    [[nodiscard]] bool is_overtaken(const Daemon& daemon) const {
+        return world != daemon.shared_.current.world || version != world->version();
+    }
+    /// False: it was overtaken too often, and the answer says so.
+    bool may_begin_again() {
+        if (tries > 1) return true;
+        answer(fail("policies or interfaces keep changing: ask again"));
+        return false;
     }
 };
 
@@ -442,44 +448,52 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
 }
 
 /// Answers what the next pass would do, by the pass's own matching and planning.
-Slices Daemon::answer_plan(OwnedAnswer answer) {
-    Basis basis(*this, std::move(answer));
+Slices Daemon::answer_plan(OwnedAnswer answer, unsigned tries) {
+    Basis basis(*this, std::move(answer), tries);
+    const auto begin_again = [&] {
+        if (basis.may_begin_again()) work().add(answer_plan(std::move(basis.answer), basis.tries - 1));
+    };
     const auto& placements = basis.world->placements();
     status::AnswerText text;
     text.begin_list("actions");
     auto pids = inventory::PidStream::open(shared_.root);
     if (!pids) co_return basis.answer(std::unexpected(pids.error()));
-    while (const auto pid = pids->next().value_or(std::nullopt)) {
+    while (true) {
+        const auto pid = pids->next();
+        if (!pid) co_return basis.answer(std::unexpected(pid.error()));
+        if (!*pid) break;
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return;
-        auto opened = inventory::ProcessScan::open(shared_.root, *pid, &tasks_.sources());
-        if (!opened || !*opened) continue;
+        if (basis.is_overtaken(*this)) co_return begin_again();
+        auto opened = inventory::ProcessScan::open(shared_.root, **pid, &tasks_.sources());
+        if (!opened) co_return basis.answer(std::unexpected(opened.error()));
+        if (!*opened) continue;
         auto& scan = **opened;
         const auto policy = tasks_.match(scan);
         if (!policy && !tasks_.must_look_at(scan, scan.parent())) continue;
         leave_others(basis.assignments, scan.id(), policy);
         while (!scan.step(a_part)) {
             co_yield pause;
-            if (basis.is_overtaken(*this)) co_return;
+            if (basis.is_overtaken(*this)) co_return begin_again();
         }
-        const auto threads = scan.take_threads().value_or(std::vector<inventory::Thread>());
-        for (unsigned index = 0; index < threads.size(); ++index) {
-            const auto action = plan_thread(scan, policy, threads[index], index, basis.assignments).action;
+        const auto threads = scan.take_threads();
+        if (!threads) co_return basis.answer(std::unexpected(threads.error()));
+        for (unsigned index = 0; index < threads->size(); ++index) {
+            const auto action = plan_thread(scan, policy, (*threads)[index], index, basis.assignments).action;
             if (action) text.add(*action, scan.facts().uid());
             co_yield pause;
-            if (basis.is_overtaken(*this)) co_return;
+            if (basis.is_overtaken(*this)) co_return begin_again();
         }
     }
     const auto targets = placements.queues; // a copy: they may be worked out anew
     for (const auto& target : targets) {
         if (const auto action = queues_.plan(target)) text.add(*action, OwnedText::no_owner);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return;
+        if (basis.is_overtaken(*this)) co_return begin_again();
     }
     for (const auto& subject : queues_.unwanted()) {
         if (const auto action = queues_.plan_restore(subject)) text.add(*action, OwnedText::no_owner);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return;
+        if (basis.is_overtaken(*this)) co_return begin_again();
     }
     co_yield end_of_slice;
     const auto crowdings = planner::crowdings(placements, basis.assignments);
@@ -514,9 +528,13 @@ planner::ThreadPlan Daemon::plan_thread(const inventory::ProcessScan& scan, std:
 }
 
 /// Answers which policy wants a process, why, and where each of its threads belongs.
-Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
+Slices Daemon::answer_explain(int pid, OwnedAnswer answer, unsigned tries) {
     using Clock = std::chrono::steady_clock;
-    Basis basis(*this, std::move(answer));
+    Basis basis(*this, std::move(answer), tries);
+    const auto begin_again = [&] {
+        if (basis.may_begin_again())
+            work().add(answer_explain(pid, std::move(basis.answer), basis.tries - 1));
+    };
     auto opened = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
     if (!opened || !*opened) co_return basis.answer(fail("there is no such process", std::to_string(pid)));
     auto scan = std::move(**opened);
@@ -531,7 +549,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
         pollfd late{lines->fd(), POLLIN, 0};
         ::ppoll(&late, 1, &patience, nullptr);
         co_yield end_of_slice; // the loop takes the answer
-        if (basis.is_overtaken(*this)) co_return;
+        if (basis.is_overtaken(*this)) co_return begin_again();
         auto again = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
         if (!again || !*again || (*again)->id() != scan.id()) break; // it has ended
         scan = std::move(**again);
@@ -543,7 +561,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
     auto value = explain_process(world, scan, std::move(verdicts));
     while (!scan.step(a_part)) {
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return;
+        if (basis.is_overtaken(*this)) co_return begin_again();
     }
     const auto threads = scan.take_threads();
     if (!threads) co_return basis.answer(std::unexpected(threads.error()));
@@ -554,7 +572,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
         auto plan = plan_thread(scan, policy, thread, index, basis.assignments);
         text.add(explain_thread(world, policy, thread, index, std::move(plan), value), value);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return;
+        if (basis.is_overtaken(*this)) co_return begin_again();
     }
     co_yield end_of_slice;
     basis.answer(status::finish(std::move(text), value));
@@ -655,6 +673,14 @@ Result<std::string> Daemon::history(const std::string& kind) {
     if (!kind.empty() && std::ranges::count(state::measurement_kinds, kind) == 0)
         return fail("no such kind of measurement", kind);
     return status::to_text(bookkeeping_.history(kind));
+}
+
+Result<std::string> Daemon::names() {
+    std::vector<int> pids;
+    for (const auto& [pid, process] : tasks_.table().processes())
+        pids.push_back(pid);
+    std::ranges::sort(pids);
+    return status::names_text(shared_.settings.policy_folders, pids);
 }
 
 } // namespace affinityd::app

@@ -91,6 +91,7 @@ class Daemon final : public Commands {
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
+    [[nodiscard]] Result<std::string> names() override;
     [[nodiscard]] Result<std::string> trials() override;
     void begin_trial(TrialOrder order, uid_t user, Answer answer) override;
     void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) override;
@@ -129,8 +130,8 @@ class Daemon final : public Commands {
     void end_pass_of_writers();
     void report_writers();
     [[nodiscard]] Slices answer_status(OwnedAnswer answer);
-    [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
-    [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
+    [[nodiscard]] Slices answer_plan(OwnedAnswer answer, unsigned tries = 3);
+    [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer, unsigned tries = 3);
     void leave_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
     [[nodiscard]] planner::ThreadPlan plan_thread(const inventory::ProcessScan& scan,
                                                   std::optional<std::size_t> policy,

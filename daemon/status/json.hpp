@@ -26,6 +26,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const planner::Problem& problem);
 [[nodiscard]] nlohmann::json to_json(const ProblemStatus& problem);
 [[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
+/// Without its threads.
 [[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
 [[nodiscard]] nlohmann::json to_json(const LocalStatus& local);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
@@ -48,6 +49,8 @@ namespace affinityd::status {
 /// Those under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);
+/// The folders of policies, and processes under policy.
+[[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::vector<int>& pids);
 /// The judgement alone.
 [[nodiscard]] std::string to_text(const planner::Judgement& judgement);
 
