@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import struct
 import subprocess
 import termios
@@ -209,3 +210,20 @@ class WithoutDaemon(House):
         for name in ("../wide", "\x1b[31m"):
             said = affinityctl("--runtime-dir", self.bin, "policies", "--policies", self.bin, "show", name, code=1).text
             self.assertNotIn("\x1b", said)
+
+
+class Plans(House):
+    def test_what_cannot_be_read_is_no_plan_without_it(self):
+        web, tested = self.program("web"), self.daemon(web=policy("web", cpus="0", bind="set", settle=0))
+        self.expect(web, "0")
+        tested.calm()
+        set_mask(web.pid, "1")
+        self.assertEqual(1, len(tested.plan()))
+        used = {int(fd) for fd in os.listdir(f"/proc/{tested.process.pid}/fd")}
+        free = [fd for fd in range(1024) if fd not in used]
+        _, most = resource.prlimit(tested.process.pid, resource.RLIMIT_NOFILE)
+        for count in range(2, 6):  # one is for the caller
+            resource.prlimit(tested.process.pid, resource.RLIMIT_NOFILE, (free[count], most))
+            answer = tested.ctl("plan", "--json", code=(0, 1))
+            with self.subTest(count):
+                self.assertTrue("Too many open files" in answer.err or len(answer.json["actions"]) == 1, answer.text)

@@ -238,11 +238,12 @@ class Text(House):
         daemon.process.send_signal(signal.SIGCONT)
         self.assertIn("affinityd_up 0\n", file.read_text(encoding="utf-8"), "it answers nothing")
 
-    def test_a_file_of_a_run_that_was_killed_is_not_in_the_way(self):
-        daemon, file, left = self.daemon(), self.bin / "affinityd.prom", self.bin / "affinityd.prom.new"
-        left.write_text("half", encoding="utf-8")
-        daemon.ctl("metrics", "--textfile", file)
-        self.assertFalse(left.exists())
-        left.write_text("theirs", encoding="utf-8")
-        os.chown(left, 65534, 65534)
-        self.assertIn("in the way", daemon.ctl("metrics", "--textfile", file, code=1).err)
+    def test_a_file_of_the_users_beside_it_stays(self):
+        daemon = self.daemon()
+        for words in (("metrics", "--textfile"), ("report",), ("topology", "--svg")):
+            with self.subTest(words):
+                file, own = self.bin / f"{words[0]}.out", self.bin / f"{words[0]}.out.new"
+                own.write_text("the user's", encoding="utf-8")
+                daemon.ctl(*words, file)
+                self.assertEqual("the user's", own.read_text(encoding="utf-8"))
+                self.assertEqual({file, own}, set(self.bin.glob(f"{words[0]}*")))

@@ -39,7 +39,11 @@ class Packed(Container):
         with open(folder / "packages.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not cls.packages.exists():
+                others = folder / "packing/others_1.0_all.deb"
+                others.parent.mkdir()
+                others.touch()
                 run(SOURCES / "tools/package", "--built", BUILD, folder / "packing", code=0, timeout=300)
+                others.unlink()  # it is still there
                 (folder / "packing").rename(cls.packages)
 
     def lay(self, folder):

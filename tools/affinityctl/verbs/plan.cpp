@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -215,7 +216,11 @@ json plan_files(const PlanOptions& options, const Globals& globals) {
     return plan;
 }
 
-Outcome run_plan(const PlanOptions& options, const Globals& globals) {
+Outcome run_plan(const PlanOptions& asked, const Globals& globals) {
+    auto options = asked;
+    for (auto& path : options.paths)
+        if (std::error_code code; path != "-" && !std::filesystem::exists(path, code))
+            path = file_named(globals, path);
     json plan;
     if (globals.is_recorded()) {
         const auto policies = read_policy_set(options.paths, globals);
@@ -591,7 +596,7 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
                  globals, status, run_plan);
     verb->add_option(
         "PATH", options->paths,
-        "policy files, or folders of them: what they would change if they were installed now; with --root "
+        "policy files, folders of them, or names as of try: what they would change if they were installed now; with --root "
         "alone, instead of the daemon's folders");
     verb->add_flag("--cpus", options->cpus, "each CPU, with all that is to sit on it");
     add_latency_option(*verb, options->latency);
