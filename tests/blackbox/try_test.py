@@ -53,11 +53,12 @@ class Trials(House):
     def test_a_name_is_the_admins_own_file_before_the_shipped_example(self):
         tried, programs = {}, {name: self.program(name) for name in ("web", "other")}
         self.tested.write("web", document(**self.own(policy("web", cpus="0", bind="set", settle=0))))
+        self.expect(programs["web"], "0")
         for name in programs:
             example = document(**self.own(policy(name, cpus="1", bind="set", settle=0)))
             script = f'mount -t tmpfs none /usr/share && mkdir -p /usr/share/affinityd/examples && cat >/usr/share/affinityd/examples/{name}.yaml && exec "$@"'
             words = ["unshare", "--mount", "sh", "-c", script, "sh", PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run"]
-            self.assertIn("'actions': []" if name == "web" else "'wanted': '1'", str(run(*words, "plan", name, "--json", input=example, code=0).json))
+            self.assertIn("'actions': []" if name == "web" else "'to': '1'", str(run(*words, "plan", name, "--json", input=example, code=0).json))
             run(*words, "try", name, "--for", "10s", "--no-block", input=example, code=0)
             tried[name] = (self.tested.folder / f"run/trials/{name}.yaml").read_text(encoding="utf-8")
         self.assertIn('cpus: "0"', tried["web"])
