@@ -54,6 +54,9 @@ def series_of(status):
     found = {("up",): 1, ("build_info", status["version"]): 1, ("left_out",): 0, ("dry_run",): int(status["dry_run"]),
              ("passes_total",): status["reconciles"], ("last_pass_seconds",): status["last_pass_seconds"], ("events_total",): status["fast_path"],
              ("events_lost_total",): status["events_lost"], ("files_with_errors",): len(status["load"]["faults"]) + bool(status["load"]["refused"])}
+    found |= {("health", one): int(status["health"] == one) for one in ("ok", "settling", "attention")}
+    for problem in status["problems"]:
+        found["problems", problem["kind"], problem["severity"]] = found.get(("problems", problem["kind"], problem["severity"]), 0) + 1
     times = status["event_to_pinned"]
     found |= {("event_to_pinned_seconds_count",): times["count"], ("event_to_pinned_seconds_sum",): times["seconds"]}
     for bucket in times["buckets"]:

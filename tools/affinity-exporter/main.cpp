@@ -37,7 +37,7 @@ constexpr std::size_t memory_of_connection = 16'384;
 /// Asks the daemon at most once a second.
 class Source {
   public:
-    explicit Source(std::string runtime_dir) : runtime_dir_(std::move(runtime_dir)) {}
+    explicit Source(const Globals& globals) : globals_(globals) {}
     std::string text(MetricsFormat format) {
         const std::lock_guard lock(mutex_);
         if (const auto now = Clock::now(); metrics_.is_null() || now - made_ >= kept) {
@@ -50,14 +50,15 @@ class Source {
   private:
     /// Null: no daemon answers, and the log says why, once.
     nlohmann::json ask() {
-        auto answer = status_for_metrics(runtime_dir_);
+        auto answer = status_for_metrics(globals_);
         const auto fault = answer ? "" : answer.error().message;
         if (fault != fault_ && !fault.empty()) fmt::print(stderr, "affinity-exporter: {}\n", fault);
         fault_ = fault;
         return answer.value_or(nlohmann::json());
     }
 
-    std::string runtime_dir_, fault_;
+    const Globals& globals_;
+    std::string fault_;
     std::mutex mutex_;
     Clock::time_point made_{};
     nlohmann::json metrics_;
@@ -156,7 +157,7 @@ Server serve(int socket, Source& source, Connections& connections) {
             MHD_stop_daemon};
 }
 
-int run(const std::string& runtime_dir) {
+int run(const Globals& globals) {
     const int sockets = sd_listen_fds(1);
     if (sockets < 1) {
         fmt::print(stderr,
@@ -168,7 +169,7 @@ int run(const std::string& runtime_dir) {
     for (const int signal : {SIGTERM, SIGINT, SIGALRM})
         sigaddset(&signals, signal);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr); // in the threads of the servers, too
-    Source source(runtime_dir);
+    Source source(globals);
     Connections connections;
     std::vector<Server> servers;
     for (int i = 0; i < sockets; ++i) {
@@ -193,5 +194,5 @@ int main(int argc, char** argv) {
         ->type_name("DIR")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
-    return run(globals.runtime_dir);
+    return run(globals);
 }

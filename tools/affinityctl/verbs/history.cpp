@@ -170,7 +170,8 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                  {.name = "history",
                   .summary = "measurements so far, and whether the last is as expected",
                   .example = "affinityctl history --kind ttcp --svg throughput.svg",
-                  .answer = history_answer},
+                  .answer = history_answer,
+                  .asks_hosts = true},
                  globals, status, run_history);
     verb->add_option("--kind", options->kind, "only these")
         ->check(CLI::IsMember({"ttcp", "models", "passive", "locality", "trial", "auto", "latency", "sharing",

@@ -218,6 +218,7 @@ json plan_files(const PlanOptions& options, const Globals& globals) {
 
 Outcome run_plan(const PlanOptions& asked, const Globals& globals) {
     auto options = asked;
+    if (!options.paths.empty() || options.cpus) need(check_is_here(globals, options.cpus ? "plan --cpus" : "plan - <FILE"));
     for (auto& path : options.paths)
         if (std::error_code code; path != "-" && !std::filesystem::exists(path, code))
             path = file_named(globals, path);
@@ -481,7 +482,7 @@ struct Source {
     std::function<Answer(const std::string&)> explain;
     /// Processes and queues under a policy: a status, or the plan of a recorded machine.
     std::function<json()> state;
-    std::string root;
+    std::string root; ///< "": another machine, whose files are not read
 };
 
 /// Those that have not ended meanwhile.
@@ -514,6 +515,7 @@ Answer explain_one(const Source& source, const std::string& subject) {
     const auto state = source.state();
     for (const auto& policy : list(state, "policies"))
         if (text(policy, "name") == subject) return explain_policy(source, state, policy);
+    if (source.root.empty()) return answer;
     const auto root = need(affinityd::host::Root::open(source.root));
     if (subject.find('.') != std::string::npos)
         if (const auto pids = need(processes_of_unit(root, subject)); !pids.empty())
@@ -569,7 +571,8 @@ Outcome run_explain(const ExplainOptions& options, const Globals& globals) {
                       "what it has itself");
     return explain_all(
         {[&](const std::string& subject) { return ask_daemon_object(globals, "Explain", {subject}); },
-         [&] { return need(ask_daemon_object(globals, "GetStatus")); }, globals.root},
+         [&] { return need(ask_daemon_object(globals, "GetStatus")); },
+         globals.host.empty() ? globals.root : ""},
         options);
 }
 
@@ -592,7 +595,8 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
                  {.name = "plan",
                   .summary = "changes of the next pass; with files, those that they would make",
                   .example = "affinityctl plan nginx.yaml",
-                  .answer = plan_answer},
+                  .answer = plan_answer,
+                  .asks_hosts = true},
                  globals, status, run_plan);
     verb->add_option(
         "PATH", options->paths,
@@ -607,7 +611,8 @@ void add_explain(CLI::App& app, Globals& globals, int& status) {
                                           {.name = "explain",
                                            .summary = "why something is where it is",
                                            .example = "affinityctl explain 4711 eth0",
-                                           .answer = explain_answer},
+                                           .answer = explain_answer,
+                                           .asks_hosts = true},
                                           globals, status, run_explain);
     verb->add_option("SUBJECT", options->subjects,
                      "PID, TID, interface, irq:NUMBER, label of an interrupt, policy, unit or name of a "
