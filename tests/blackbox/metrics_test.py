@@ -169,7 +169,7 @@ class Exporter(Scraped, House):
         self.running.write("bad", "version: 1\ncpuz: 1\n")
         wait_for(lambda: self.scraped()[("files_with_errors",)] == 1, "the fault is scraped")
         rules = json.loads(self.get("/api/v1/rules", port=self.api))["data"]["groups"][0]["rules"]
-        self.assertEqual((5, {"ok"}), (len(rules), {rule["health"] for rule in rules}))
+        self.assertEqual((6, {"ok"}), (len(rules), {rule["health"] for rule in rules}))
         self.running.stop()
         wait_for(lambda: self.scraped() == {("up",): 0}, "the exporter says that the daemon is gone")
         self.assertEqual(1, len(wait_for(lambda: self.query('ALERTS{alertname="AffinityGone"}'), "the alert is pending")))
