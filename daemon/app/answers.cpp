@@ -387,8 +387,8 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     return overview;
 }
 
-/// A question rests on the policies and targets in force when it began, and on a copy of the assignments, as a
-/// look must not assign slots.
+/// A question rests on the policies and targets in force when it began, and on a copy of the assignments, as
+/// a look must not assign slots.
 struct Daemon::Basis {
     std::shared_ptr<World> world;
     std::uint64_t version;

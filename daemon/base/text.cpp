@@ -2,7 +2,10 @@
 #include "base/text.hpp"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <ranges>
+#include <system_error>
 #include <utility>
 
 namespace affinityd {
@@ -58,9 +61,16 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
         text.remove_suffix(unit.size());
         break;
     }
-    const auto number = parse_number<long long>(text);
-    if (!number || *number < 0 || *number > most) return std::nullopt;
-    return milliseconds(*number * factor);
+    double number = 0;
+    const auto [end, code] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (code != std::errc() || end != text.data() + text.size() || text.starts_with('-') ||
+        !(number <= static_cast<double>(most))) // nan is not
+        return std::nullopt;
+    const auto time = number * static_cast<double>(factor);
+    const auto whole = std::llround(time);
+    if (std::abs(time - static_cast<double>(whole)) > 1e-6) return std::nullopt; // below a millisecond
+    return milliseconds(whole);
 }
 
 std::string to_text(milliseconds time) {

@@ -288,10 +288,8 @@ json to_json(const ThreadStatus& thread) {
 }
 
 json to_json(const ProcessStatus& process) {
-    json value{{"pid", process.pid},
-               {"comm", process.comm},
-               {"policy", process.policy},
-               {"nics", process.nics}};
+    json value{
+        {"pid", process.pid}, {"comm", process.comm}, {"policy", process.policy}, {"nics", process.nics}};
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     if (!process.memory_state.empty())
         value["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};

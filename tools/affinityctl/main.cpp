@@ -156,8 +156,10 @@ int run(const std::vector<std::string>& words) {
     cli.add_flag("--json", globals.json);
     cli.add_option("--root", globals.root);
     cli.add_option("--runtime-dir", globals.runtime_dir);
-    cli.add_option("-H,--host", globals.hosts)->expected(1)->allow_extra_args(false)->multi_option_policy(
-        CLI::MultiOptionPolicy::TakeAll);
+    cli.add_option("-H,--host", globals.hosts)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     cli.fallthrough(); // these may also follow the verb
     cli.require_subcommand(1);
     for (const Add add : verbs)

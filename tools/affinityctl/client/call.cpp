@@ -67,8 +67,8 @@ int open_private(const std::string& runtime_dir, Bus& into) {
 std::expected<Bus, CallError> open_remote(const std::string& host) {
     sd_bus* bus = nullptr;
     if (const int status = sd_bus_open_system_remote(&bus, host.c_str()); status < 0)
-        return std::unexpected(
-            CallError{exit_usage, host + ": cannot be asked by ssh: " + std::generic_category().message(-status)});
+        return std::unexpected(CallError{
+            exit_usage, host + ": cannot be asked by ssh: " + std::generic_category().message(-status)});
     return Bus(bus);
 }
 
@@ -182,9 +182,11 @@ std::expected<std::string, CallError> call_daemon(const Globals& globals, const 
                             patience.doing, reply);
     auto answer = read(status, reply.get());
     if (answer || globals.host.empty()) return answer;
-    const bool is_broken = sd_bus_message_get_error(reply.get()) == nullptr || sd_bus_is_open(bus->get()) <= 0;
-    return std::unexpected(is_broken ? CallError{exit_failure, globals.host + ": no answer by ssh"}
-                                     : CallError{answer.error().code, globals.host + ": " + answer.error().message});
+    const bool is_broken =
+        sd_bus_message_get_error(reply.get()) == nullptr || sd_bus_is_open(bus->get()) <= 0;
+    return std::unexpected(
+        is_broken ? CallError{exit_failure, globals.host + ": no answer by ssh"}
+                  : CallError{answer.error().code, globals.host + ": " + answer.error().message});
 }
 
 } // namespace affinityctl

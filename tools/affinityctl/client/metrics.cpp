@@ -224,8 +224,8 @@ std::size_t add_nics(const json& status, Metrics& into) {
 void add_health(const json& status, Metrics& into) {
     const auto verdict = judged(status);
     for (const char* health : {"ok", "settling", "attention"})
-        into.add(fields::health_figures, record(fields::health_figures, {text(verdict, "health") == health}), {},
-                 {{"health", health}});
+        into.add(fields::health_figures, record(fields::health_figures, {text(verdict, "health") == health}),
+                 {}, {{"health", health}});
     std::map<std::pair<std::string, std::string>, std::size_t> problems; // by kind and severity
     for (const auto& problem : list(verdict, "problems"))
         ++problems[{text(problem, "kind"), text(problem, "severity")}];

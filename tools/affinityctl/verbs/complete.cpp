@@ -62,8 +62,7 @@ void add_processes_under_policy_to(Words& words, const Globals& globals) {
 
 void add_all_processes_to(Words& words, const Globals& globals) {
     if (const auto root = Root::open(globals.root))
-        add_processes_to(words, globals,
-                         affinityd::inventory::list_pids(*root).value_or(std::vector<int>{}));
+        add_processes_to(words, globals, affinityd::inventory::list_pids(*root).value_or(std::vector<int>{}));
 }
 
 void add_policies_and_processes_to(Words& words, const Globals& globals) {

@@ -27,7 +27,8 @@ Outcome run_metrics(const MetricsOptions& options, const Globals& globals) {
     Document document;
     document.value = metrics_of(status.value_or(nlohmann::json()));
     if (file.empty()) {
-        document.add(Document::Verbatim{metrics_text(document.value, MetricsFormat::open_metrics)});
+        auto text = metrics_text(document.value, MetricsFormat::open_metrics);
+        document.add(Document::Verbatim{.text = std::move(text), .may_be_cut = true}); // on a terminal
         return document;
     }
     need(affinityd::host::check_replaceable(file));

@@ -156,7 +156,7 @@ std::vector<policy::Document> read_policy_folders(const std::vector<std::string>
                                                   const Globals& globals) {
     for (const auto& folder : folders)
         if (std::error_code code; !std::filesystem::exists(folder, code))
-            fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", affinityd::escaped(folder));
+            throw CallError{exit_failure, "there is no folder " + folder};
     return need(policy::read_folders(folders.empty() ? usual_folders(globals) : folders));
 }
 

@@ -55,8 +55,8 @@ struct PolicyPlaces {
 [[nodiscard]] std::expected<void, CallError>
 save_policy(const std::string& path, const std::optional<std::string>& before, const std::string& text);
 
-/// The policy files of the folders; where none is named, of the usual ones. Warns on standard error of
-/// folders that are not there: their policies would be missed without a word.
+/// The policy files of the folders; where none is named, of the usual ones. A CallError if a folder that is
+/// named is not there.
 [[nodiscard]] std::vector<affinityd::policy::Document>
 read_policy_folders(const std::vector<std::string>& folders, const Globals& globals);
 

@@ -4,6 +4,7 @@
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,6 +22,19 @@ bool is_host(std::string_view host) {
     const auto name = host.substr(host.rfind('@') + 1); // npos + 1 is 0
     return !name.empty() && !host.starts_with('-') && !name.starts_with('-') &&
            host.find_first_not_of(fine) == std::string_view::npos;
+}
+
+/// A folder of another kind has no files that say so themselves: it would be a machine without anything.
+void check_root(const Globals& globals) {
+    const std::filesystem::path root(globals.root);
+    std::error_code code;
+    const auto is_recording = [&](const std::filesystem::path& path) {
+        return std::filesystem::exists(path / "proc", code) || std::filesystem::exists(path / "sys", code);
+    };
+    if (!globals.is_recorded() || is_recording(root) || !std::filesystem::is_directory(root, code)) return;
+    throw CallError{exit_usage,
+                    fmt::format("--root {}: no recorded machine: neither proc nor sys is in it{}",
+                                globals.root, is_recording(root / "..") ? "; both are one folder up" : "")};
 }
 
 /// Makes the only host the one that is asked.
@@ -58,6 +72,7 @@ CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& statu
     added->callback([&globals, &status, added, verb, run = std::move(run)] {
         if (!added->get_subcommands().empty()) return;
         try {
+            check_root(globals);
             use_hosts(verb, globals);
             status = show(globals, run());
         } catch (const CallError& error) {
