@@ -11,7 +11,7 @@ import struct
 import subprocess
 import termios
 
-from house import PROGRAMS, House, affinityctl, allowed, children, document, masks, policy, set_mask, wait_for
+from house import PROGRAMS, House, affinityctl, allowed, children, document, masks, policy, run, set_mask, wait_for
 
 WEB = policy("web", cpus="1", bind="set", settle=0, description="the web")
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}[os.uname().machine]
@@ -173,9 +173,22 @@ class Measuring(InPlace):
             text = self.terminal("measure", term=term)
             self.assertEqual(term == "xterm", re.search(r"\rmeasuring: 0 s [^\r\n]*\x1b\[K.*\r\x1b\[Kloopback ", text) is not None, text)
 
-    def terminal(self, *words, term):
+    def test_lines_are_as_wide_as_the_terminal_or_columns(self):
+        self.running.settings(measure={"duration": "1s"})
+        self.running.ctl("reload")
+        self.running.ctl("measure")
+        self.running.write("a-long-name-of-a-policy-of-this-house", document(**policy("a-name-of-more-than-fifteen-bytes", description="words " * 20)))
+        wait_for(lambda: len(self.running.status()["policies"]) == 2, "it is in force")
+        for words in (("history",), ("policies",), ("metrics",)):
+            with self.subTest(words):
+                self.assertLessEqual(max(map(len, self.terminal(*words, term="dumb", columns=60).splitlines())), 60)
+                if words != ("metrics",):
+                    answer = run("env", "COLUMNS=60", PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", *words)
+                    self.assertLessEqual(max(map(len, answer.text.splitlines())), 60, answer.text)
+
+    def terminal(self, *words, term, columns=80):
         outer, inner = pty.openpty()
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", *words, stdout=inner, stderr=inner,
                              env=os.environ | {"TERM": term})
         os.close(inner)

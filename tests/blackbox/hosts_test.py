@@ -72,6 +72,16 @@ class Hosts(House):
         self.ctl("-H", "gone", "status", code=1)
         self.assertIn("web", self.ctl("-H", "one", "status", "web").out)
 
+    def test_other_users_are_told_that_names_are_not_shown_to_them(self):
+        self.bin.chmod(0o755)
+        words = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", f"DBUS_SYSTEM_BUS_ADDRESS=unix:path={self.bin}/bus", PROGRAMS["affinityctl"],
+                 "--runtime-dir", self.tested.folder / "run", "explain")
+        for pid, count in ((self.web.pid, 2), (os.getpid(), 3)):
+            with self.subTest(pid):
+                said = run(*words, pid, code=0).out
+                self.assertEqual(count, said.count("not shown to other users"), said)
+                self.assertNotIn('""', said)
+
     def test_no_word_is_a_command(self):
         trace = self.bin / "trace"
         for word in (f"$(touch {trace})", f"'; touch {trace}; '", f"`touch {trace}`"):

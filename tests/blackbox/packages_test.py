@@ -194,7 +194,10 @@ class Removal(Packed):
         programs = [self.transient(name) for name in ("held", "kept")]
         for pid in programs:
             self.expect(pid, "0")
+        units = ("affinity-exporter.socket", "affinity-exporter.service", "affinity-textfile.timer", "affinity-ttcp.socket")
+        self.inside("systemctl", "start", *units)
         self.inside("apt-get", "remove", "--yes", *packages, text="")
+        self.assertEqual(["inactive"] * 4, [self.shown("ActiveState", unit) for unit in units])
         for pid in programs:
             self.at(pid, self.everywhere)
         self.assertIn("held.yaml", self.inside("ls", POLICIES).out)

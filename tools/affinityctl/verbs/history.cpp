@@ -153,6 +153,7 @@ Outcome run_history(const HistoryOptions& options, const Globals& globals) {
     need(check_picture(globals, options.svg));
     need(check_is_live(globals));
     auto document = history_document(history_of(globals, options, options.kind), options);
+    document.by_columns = true;
     if (options.svg.empty()) return document;
     // Others crowd it out of all kinds.
     add_chart(history_of(globals, options, "ttcp"), options, document);
