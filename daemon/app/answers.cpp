@@ -394,19 +394,14 @@ struct Daemon::Basis {
     std::uint64_t version;
     planner::Assignments assignments;
     OwnedAnswer answer;
-    unsigned tries; ///< this one included
-    Basis(Daemon& daemon, OwnedAnswer to, unsigned tries_left)
+    explicit Basis(Daemon& daemon, OwnedAnswer to)
         : world(daemon.shared_.current.world), version(world->version()),
-          assignments(daemon.tasks_.placer().assignments()), answer(std::move(to)), tries(tries_left) {}
-    /// True: an answer would mix what was with what is.
-    [[nodiscard]] bool is_overtaken(const Daemon& daemon) const {
-        return world != daemon.shared_.current.world || version != world->version();
-    }
-    /// False: it was overtaken too often, and the answer says so.
-    bool may_begin_again() {
-        if (tries > 1) return true;
-        answer(fail("policies or interfaces keep changing: ask again"));
-        return false;
+          assignments(daemon.tasks_.placer().assignments()), answer(std::move(to)) {}
+    /// True: an answer would mix what was with what is, and says so.
+    bool is_overtaken(const Daemon& daemon) {
+        if (world == daemon.shared_.current.world && version == world->version()) return false;
+        answer(fail("policies or interfaces changed meanwhile: ask again"));
+        return true;
     }
 };
 
@@ -448,11 +443,8 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
 }
 
 /// Answers what the next pass would do, by the pass's own matching and planning.
-Slices Daemon::answer_plan(OwnedAnswer answer, unsigned tries) {
-    Basis basis(*this, std::move(answer), tries);
-    const auto begin_again = [&] {
-        if (basis.may_begin_again()) work().add(answer_plan(std::move(basis.answer), basis.tries - 1));
-    };
+Slices Daemon::answer_plan(OwnedAnswer answer) {
+    Basis basis(*this, std::move(answer));
     const auto& placements = basis.world->placements();
     status::AnswerText text;
     text.begin_list("actions");
@@ -463,7 +455,7 @@ Slices Daemon::answer_plan(OwnedAnswer answer, unsigned tries) {
         if (!pid) co_return basis.answer(std::unexpected(pid.error()));
         if (!*pid) break;
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
         auto opened = inventory::ProcessScan::open(shared_.root, **pid, &tasks_.sources());
         if (!opened) co_return basis.answer(std::unexpected(opened.error()));
         if (!*opened) continue;
@@ -473,7 +465,7 @@ Slices Daemon::answer_plan(OwnedAnswer answer, unsigned tries) {
         leave_others(basis.assignments, scan.id(), policy);
         while (!scan.step(a_part)) {
             co_yield pause;
-            if (basis.is_overtaken(*this)) co_return begin_again();
+            if (basis.is_overtaken(*this)) co_return;
         }
         const auto threads = scan.take_threads();
         if (!threads) co_return basis.answer(std::unexpected(threads.error()));
@@ -481,19 +473,19 @@ Slices Daemon::answer_plan(OwnedAnswer answer, unsigned tries) {
             const auto action = plan_thread(scan, policy, (*threads)[index], index, basis.assignments).action;
             if (action) text.add(*action, scan.facts().uid());
             co_yield pause;
-            if (basis.is_overtaken(*this)) co_return begin_again();
+            if (basis.is_overtaken(*this)) co_return;
         }
     }
     const auto targets = placements.queues; // a copy: they may be worked out anew
     for (const auto& target : targets) {
         if (const auto action = queues_.plan(target)) text.add(*action, OwnedText::no_owner);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
     }
     for (const auto& subject : queues_.unwanted()) {
         if (const auto action = queues_.plan_restore(subject)) text.add(*action, OwnedText::no_owner);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
     }
     co_yield end_of_slice;
     const auto crowdings = planner::crowdings(placements, basis.assignments);
@@ -528,13 +520,9 @@ planner::ThreadPlan Daemon::plan_thread(const inventory::ProcessScan& scan, std:
 }
 
 /// Answers which policy wants a process, why, and where each of its threads belongs.
-Slices Daemon::answer_explain(int pid, OwnedAnswer answer, unsigned tries) {
+Slices Daemon::answer_explain(int pid, OwnedAnswer answer) {
     using Clock = std::chrono::steady_clock;
-    Basis basis(*this, std::move(answer), tries);
-    const auto begin_again = [&] {
-        if (basis.may_begin_again())
-            work().add(answer_explain(pid, std::move(basis.answer), basis.tries - 1));
-    };
+    Basis basis(*this, std::move(answer));
     auto opened = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
     if (!opened || !*opened) co_return basis.answer(fail("there is no such process", std::to_string(pid)));
     auto scan = std::move(**opened);
@@ -549,7 +537,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer, unsigned tries) {
         pollfd late{lines->fd(), POLLIN, 0};
         ::ppoll(&late, 1, &patience, nullptr);
         co_yield end_of_slice; // the loop takes the answer
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
         auto again = inventory::ProcessScan::open(shared_.root, pid, &tasks_.sources());
         if (!again || !*again || (*again)->id() != scan.id()) break; // it has ended
         scan = std::move(**again);
@@ -561,7 +549,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer, unsigned tries) {
     auto value = explain_process(world, scan, std::move(verdicts));
     while (!scan.step(a_part)) {
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
     }
     const auto threads = scan.take_threads();
     if (!threads) co_return basis.answer(std::unexpected(threads.error()));
@@ -572,7 +560,7 @@ Slices Daemon::answer_explain(int pid, OwnedAnswer answer, unsigned tries) {
         auto plan = plan_thread(scan, policy, thread, index, basis.assignments);
         text.add(explain_thread(world, policy, thread, index, std::move(plan), value), value);
         co_yield pause;
-        if (basis.is_overtaken(*this)) co_return begin_again();
+        if (basis.is_overtaken(*this)) co_return;
     }
     co_yield end_of_slice;
     basis.answer(status::finish(std::move(text), value));
@@ -676,10 +664,9 @@ Result<std::string> Daemon::history(const std::string& kind) {
 }
 
 Result<std::string> Daemon::names() {
-    std::vector<int> pids;
+    std::set<int> pids;
     for (const auto& [pid, process] : tasks_.table().processes())
-        pids.push_back(pid);
-    std::ranges::sort(pids);
+        pids.insert(pid);
     return status::names_text(shared_.settings.policy_folders, pids);
 }
 

@@ -55,8 +55,7 @@ class Commands {
     /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
     /// Error for a kind that does not exist.
     [[nodiscard]] virtual Result<std::string> history(const std::string& kind) = 0;
-    /// The folders of policies, and the numbers of processes under policy: for completions, which are asked
-    /// for at each key.
+    /// The folders of policies, and processes under policy: no work, for completions.
     [[nodiscard]] virtual Result<std::string> names() = 0;
     /// The policies on trial.
     [[nodiscard]] virtual Result<std::string> trials() = 0;

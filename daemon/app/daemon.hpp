@@ -130,8 +130,8 @@ class Daemon final : public Commands {
     void end_pass_of_writers();
     void report_writers();
     [[nodiscard]] Slices answer_status(OwnedAnswer answer);
-    [[nodiscard]] Slices answer_plan(OwnedAnswer answer, unsigned tries = 3);
-    [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer, unsigned tries = 3);
+    [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
+    [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
     void leave_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
     [[nodiscard]] planner::ThreadPlan plan_thread(const inventory::ProcessScan& scan,
                                                   std::optional<std::size_t> policy,

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <ranges>
-#include <system_error>
 #include <utility>
 
 namespace affinityd {
@@ -49,7 +48,7 @@ using Unit = std::pair<std::string_view, long long>;
 /// Milliseconds; "ms" before the "s" that it ends with.
 constexpr std::array<Unit, 5> units{
     {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr long long most = 86'400;
+constexpr double most = 86'400;
 
 } // namespace
 
@@ -61,16 +60,11 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
         text.remove_suffix(unit.size());
         break;
     }
-    double number = 0;
-    const auto [end, code] =
-        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    if (code != std::errc() || end != text.data() + text.size() || text.starts_with('-') ||
-        !(number <= static_cast<double>(most))) // nan is not
-        return std::nullopt;
-    const auto time = number * static_cast<double>(factor);
-    const auto whole = std::llround(time);
-    if (std::abs(time - static_cast<double>(whole)) > 1e-6) return std::nullopt; // below a millisecond
-    return milliseconds(whole);
+    double number = -1; // stays so where it is none
+    const auto* const last = text.data() + text.size();
+    const auto end = std::from_chars(text.data(), last, number, std::chars_format::fixed).ptr;
+    if (end != last || !(number >= 0 && number <= most)) return std::nullopt;
+    return milliseconds(std::llround(number * static_cast<double>(factor)));
 }
 
 std::string to_text(milliseconds time) {

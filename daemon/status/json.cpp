@@ -605,7 +605,7 @@ std::string to_text(const std::vector<TrialStatus>& trials, const std::vector<Tr
     return dump({{"trials", list_of(trials, trial_json)}, {"ended", list_of(ended, trial_json)}});
 }
 
-std::string names_text(const std::vector<std::string>& folders, const std::vector<int>& pids) {
+std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids) {
     return dump({{"policy_folders", folders}, {"processes", pids}});
 }
 
@@ -647,10 +647,9 @@ std::string AnswerText::separator() { return std::exchange(is_first_, false) ? "
 void AnswerText::begin_process(const ProcessStatus& process) {
     const auto before = separator();
     const json value = to_json(process);
-    const auto open = [&](const json& its) { // with a list of threads that is left open
-        auto text = before + dump(its);
-        text.back() = ',';
-        return text + "\"threads\":[";
+    const auto open = [&](const json& its) { // its list of threads is left open
+        const auto text = dump(its);
+        return before + text.substr(0, text.size() - 1) + ",\"threads\":[";
     };
     text_.add(process.owner, open(value), open(redacted(value)));
     is_first_thread_ = true;

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,8 +50,7 @@ namespace affinityd::status {
 /// Those under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);
-/// The folders of policies, and processes under policy.
-[[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::vector<int>& pids);
+[[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids);
 /// The judgement alone.
 [[nodiscard]] std::string to_text(const planner::Judgement& judgement);
 

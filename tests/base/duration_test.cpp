@@ -19,8 +19,8 @@ TEST(Duration, IsReadAsPeopleWriteIt) {
     EXPECT_EQ(parse_duration("2h"), 2h);
     EXPECT_EQ(parse_duration("1d"), 24h);
     EXPECT_EQ(parse_duration("86400d"), 86400 * 24h);
-    for (const char* wrong : {"", "s", "ms", "-1s", "-0s", " 1s", ".", "0.3ms", "nan", "infs", "1 s", "1S",
-                              "0x1s", "86401s", "1e3", "99999999999999999999s"})
+    for (const char* wrong : {"", "s", "ms", "-1s", " 1s", ".", "nan", "infs", "1 s", "1S", "0x1s", "86401s",
+                              "1e3", "99999999999999999999s"})
         EXPECT_FALSE(parse_duration(wrong)) << wrong;
 }
 

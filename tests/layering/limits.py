@@ -24,8 +24,8 @@ BUDGETS = {
     "measure": 1045, "accounting": 1215,  # 1,900 together
     "enforcer": 1300,
     "steer": 1500,
-    "coexist": 590, "status": 1395,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
-    "app": 8420,  # 4,800; 430 of trials, 250 of effects, 290 of affinity: auto
+    "coexist": 590, "status": 1400,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
+    "app": 8430,  # 4,800; 430 of trials, 250 of effects, 290 of affinity: auto
     "events": 1755, "control": 1640,  # 2,800 together
 }
 # Ways that take longer to read, and how many lines they have.
