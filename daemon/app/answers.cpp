@@ -356,19 +356,20 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     return overview;
 }
 
-/// A question rests on the policies in force when it began, and on a copy of the assignments, as a look must
-/// not assign slots.
+/// A question rests on the policies and targets in force when it began, and on a copy of the assignments, as
+/// a look must not assign slots.
 struct Daemon::Basis {
     std::shared_ptr<World> world;
+    std::uint64_t version;
     planner::Assignments assignments;
     OwnedAnswer answer;
     explicit Basis(Daemon& daemon, OwnedAnswer to)
-        : world(daemon.shared_.current.world), assignments(daemon.tasks_.placer().assignments()),
-          answer(std::move(to)) {}
-    /// True: a reload has replaced the policies since, and the answer says so.
+        : world(daemon.shared_.current.world), version(world->version()),
+          assignments(daemon.tasks_.placer().assignments()), answer(std::move(to)) {}
+    /// True: an answer would mix what was with what is, and says so.
     bool is_overtaken(const Daemon& daemon) {
-        if (world == daemon.shared_.current.world) return false;
-        answer(fail("the policies were reloaded meanwhile: ask again"));
+        if (world == daemon.shared_.current.world && version == world->version()) return false;
+        answer(fail("policies or interfaces changed meanwhile: ask again"));
         return true;
     }
 };
@@ -418,11 +419,15 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
     text.begin_list("actions");
     auto pids = inventory::PidStream::open(shared_.root);
     if (!pids) co_return basis.answer(std::unexpected(pids.error()));
-    while (const auto pid = pids->next().value_or(std::nullopt)) {
+    while (true) {
+        const auto pid = pids->next();
+        if (!pid) co_return basis.answer(std::unexpected(pid.error()));
+        if (!*pid) break;
         co_yield pause;
         if (basis.is_overtaken(*this)) co_return;
-        auto opened = inventory::ProcessScan::open(shared_.root, *pid, &tasks_.sources());
-        if (!opened || !*opened) continue;
+        auto opened = inventory::ProcessScan::open(shared_.root, **pid, &tasks_.sources());
+        if (!opened) co_return basis.answer(std::unexpected(opened.error()));
+        if (!*opened) continue;
         auto& scan = **opened;
         const auto policy = tasks_.match(scan);
         if (!policy && !tasks_.must_look_at(scan, scan.parent())) continue;
@@ -431,9 +436,10 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
             co_yield pause;
             if (basis.is_overtaken(*this)) co_return;
         }
-        const auto threads = scan.take_threads().value_or(std::vector<inventory::Thread>());
-        for (unsigned index = 0; index < threads.size(); ++index) {
-            const auto action = plan_thread(scan, policy, threads[index], index, basis.assignments).action;
+        const auto threads = scan.take_threads();
+        if (!threads) co_return basis.answer(std::unexpected(threads.error()));
+        for (unsigned index = 0; index < threads->size(); ++index) {
+            const auto action = plan_thread(scan, policy, (*threads)[index], index, basis.assignments).action;
             if (action) text.add(*action, scan.facts().uid());
             co_yield pause;
             if (basis.is_overtaken(*this)) co_return;
@@ -624,6 +630,13 @@ Result<std::string> Daemon::history(const std::string& kind) {
     if (!kind.empty() && std::ranges::count(state::measurement_kinds, kind) == 0)
         return fail("no such kind of measurement", kind);
     return status::to_text(bookkeeping_.history(kind));
+}
+
+Result<std::string> Daemon::names() {
+    std::set<int> pids;
+    for (const auto& [pid, process] : tasks_.table().processes())
+        pids.insert(pid);
+    return status::names_text(shared_.settings.policy_folders, pids);
 }
 
 } // namespace affinityd::app

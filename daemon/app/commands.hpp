@@ -56,6 +56,8 @@ class Commands {
     /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
     /// Error for a kind that does not exist.
     [[nodiscard]] virtual Result<std::string> history(const std::string& kind) = 0;
+    /// The folders of policies, and processes under policy: no work, for completions.
+    [[nodiscard]] virtual Result<std::string> names() = 0;
     /// The policies on trial.
     [[nodiscard]] virtual Result<std::string> trials() = 0;
     /// Puts a policy on trial. An Error names the fault of its text, or says why it cannot begin now; nothing

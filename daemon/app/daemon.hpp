@@ -91,6 +91,7 @@ class Daemon final : public Commands {
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
+    [[nodiscard]] Result<std::string> names() override;
     [[nodiscard]] Result<std::string> trials() override;
     void begin_trial(TrialOrder order, uid_t user, Answer answer) override;
     void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) override;

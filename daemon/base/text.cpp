@@ -2,6 +2,8 @@
 #include "base/text.hpp"
 
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <ranges>
 #include <utility>
 
@@ -46,7 +48,7 @@ using Unit = std::pair<std::string_view, long long>;
 /// Milliseconds; "ms" before the "s" that it ends with.
 constexpr std::array<Unit, 5> units{
     {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr long long most = 86'400;
+constexpr double most = 86'400;
 
 } // namespace
 
@@ -58,9 +60,11 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
         text.remove_suffix(unit.size());
         break;
     }
-    const auto number = parse_number<long long>(text);
-    if (!number || *number < 0 || *number > most) return std::nullopt;
-    return milliseconds(*number * factor);
+    double number = -1; // stays so where it is none
+    const auto* const last = text.data() + text.size();
+    const auto end = std::from_chars(text.data(), last, number, std::chars_format::fixed).ptr;
+    if (end != last || !(number >= 0 && number <= most)) return std::nullopt;
+    return milliseconds(std::llround(number * static_cast<double>(factor)));
 }
 
 std::string to_text(milliseconds time) {

@@ -157,6 +157,7 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("GetStatus", "", "s", on_call<Method::get_status>, open_to_all),
     SD_BUS_METHOD("GetPlan", "", "s", on_call<Method::get_plan>, open_to_all),
     SD_BUS_METHOD("GetHistory", "s", "s", on_call<Method::get_history>, open_to_all),
+    SD_BUS_METHOD("GetNames", "", "s", on_call<Method::get_names>, open_to_all),
     SD_BUS_METHOD("GetTrials", "", "s", on_call<Method::get_trials>, open_to_all),
     SD_BUS_METHOD("Explain", "s", "s", on_call<Method::explain>, open_to_all),
     SD_BUS_METHOD("Reload", "", "s", on_call<Method::reload>, open_to_all),
@@ -179,7 +180,9 @@ void CommandRunner::read(Method method, const std::string& argument, app::OwnedA
     if (method == Method::get_status) return commands_.status(std::move(answer));
     if (method == Method::get_plan) return commands_.plan(std::move(answer));
     if (method == Method::explain) return commands_.explain(argument, std::move(answer));
-    auto text = method == Method::get_trials ? commands_.trials() : commands_.history(argument);
+    auto text = method == Method::get_names    ? commands_.names()
+                : method == Method::get_trials ? commands_.trials()
+                                               : commands_.history(argument);
     if (!text) return answer(std::unexpected(std::move(text.error())));
     answer(OwnedText(std::move(*text)));
 }

@@ -96,6 +96,7 @@ enum class Method : std::uint8_t {
     get_status,
     get_plan,
     get_history,
+    get_names,
     get_trials,
     explain,
     reload,

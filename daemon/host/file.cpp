@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -77,9 +79,10 @@ Result<std::optional<std::string>> read_file(const std::string& path, std::size_
 }
 
 Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode) {
-    const std::string temporary = path + ".new";
-    ::unlink(temporary.c_str()); // left by a process that was killed
-    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    std::uint64_t number = 0; // no file of the user's own has that name
+    if (::getrandom(&number, sizeof number, 0) < 0) return fail("cannot create", path, errno);
+    const auto temporary = path + "." + std::to_string(number);
+    const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!file) return fail("cannot create", temporary, errno);
     int code = write_all(file.get(), text);
     if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
@@ -97,10 +100,6 @@ Result<void> check_replaceable(const std::string& path) {
     } else if (errno != ENOENT) {
         return fail("cannot write", path, errno);
     }
-    const auto temporary = path + ".new";
-    const bool is_there = ::lstat(temporary.c_str(), &entry) == 0;
-    const bool is_ours = S_ISREG(entry.st_mode) && (entry.st_uid == 0 || entry.st_uid == ::geteuid());
-    if (is_there && !is_ours) return fail("is in the way: refused", temporary);
     if (::faccessat(AT_FDCWD, folder_of(path).c_str(), W_OK | X_OK, AT_EACCESS) != 0)
         return fail("cannot write", path, errno);
     return {};

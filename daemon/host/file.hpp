@@ -20,15 +20,14 @@ enum class Links : bool { followed, refused };
 [[nodiscard]] Result<std::optional<std::string>>
 read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = Links::followed);
 
-/// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point,
-/// sees the old or the new text, whole. Whatever has the temporary name already, `path`.new, is removed first
-/// and never written to. No fsync, which can hold up a loop for seconds: not for what must outlive the
-/// machine.
+/// Replaces the file as one step (a random name beside it, rename): a reader, or this process killed at any
+/// point, sees the old or the new text, whole. No fsync, which can hold up a loop for seconds: not for what
+/// must outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// Why replace_file should not write there for a user who named the path: it is no regular file (a link, a
-/// device, a FIFO), another user has put it into a folder that is open to all, its folder cannot be written,
-/// or anything but a file of this user or root has the temporary name. The question changes nothing.
+/// device, a FIFO), another user has put it into a folder that is open to all, or its folder cannot be
+/// written. The question changes nothing.
 [[nodiscard]] Result<void> check_replaceable(const std::string& path);
 
 /// The directory with its parents; no Error if it exists.

@@ -288,11 +288,8 @@ json to_json(const ThreadStatus& thread) {
 }
 
 json to_json(const ProcessStatus& process) {
-    json value{{"pid", process.pid},
-               {"comm", process.comm},
-               {"policy", process.policy},
-               {"nics", process.nics},
-               {"threads", json::array()}};
+    json value{
+        {"pid", process.pid}, {"comm", process.comm}, {"policy", process.policy}, {"nics", process.nics}};
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     if (!process.memory_state.empty())
         value["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
@@ -608,6 +605,10 @@ std::string to_text(const std::vector<TrialStatus>& trials, const std::vector<Tr
     return dump({{"trials", list_of(trials, trial_json)}, {"ended", list_of(ended, trial_json)}});
 }
 
+std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids) {
+    return dump({{"policy_folders", folders}, {"processes", pids}});
+}
+
 std::string to_text(const planner::Judgement& judgement) { return dump(judgement_json(judgement)); }
 
 std::string to_string(const LocalStatus& local) {
@@ -616,8 +617,6 @@ std::string to_string(const LocalStatus& local) {
 }
 
 namespace {
-
-constexpr std::string_view end_of_process = "]}";
 
 /// The value without what only its owner may read: names, executables, command lines, ports.
 json redacted(json value) {
@@ -648,9 +647,11 @@ std::string AnswerText::separator() { return std::exchange(is_first_, false) ? "
 void AnswerText::begin_process(const ProcessStatus& process) {
     const auto before = separator();
     const json value = to_json(process);
-    // "threads" comes last, since keys are in the order of their bytes: its list is left open.
-    const auto open = [](std::string text) { return text.substr(0, text.size() - end_of_process.size()); };
-    text_.add(process.owner, before + open(dump(value)), before + open(dump(redacted(value))));
+    const auto open = [&](const json& its) { // its list of threads is left open
+        const auto text = dump(its);
+        return before + text.substr(0, text.size() - 1) + ",\"threads\":[";
+    };
+    text_.add(process.owner, open(value), open(redacted(value)));
     is_first_thread_ = true;
 }
 
@@ -658,7 +659,7 @@ void AnswerText::add(const ThreadStatus& thread, uid_t owner) {
     add_owned(text_, owner, std::exchange(is_first_thread_, false) ? "" : ",", to_json(thread));
 }
 
-void AnswerText::end_process() { text_.add(std::string(end_of_process)); }
+void AnswerText::end_process() { text_.add("]}"); }
 
 void AnswerText::add(const QueueStatus& queue) { text_.add(separator() + dump(to_json(queue))); }
 

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const planner::Problem& problem);
 [[nodiscard]] nlohmann::json to_json(const ProblemStatus& problem);
 [[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
+/// Without its threads.
 [[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
 [[nodiscard]] nlohmann::json to_json(const LocalStatus& local);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
@@ -48,6 +50,7 @@ namespace affinityd::status {
 /// Those under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);
+[[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids);
 /// The judgement alone.
 [[nodiscard]] std::string to_text(const planner::Judgement& judgement);
 

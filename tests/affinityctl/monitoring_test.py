@@ -27,7 +27,7 @@ class Monitoring(unittest.TestCase):
 
     def test_the_alert_rules(self):
         code, told = promtool("check", "rules", MONITORING / "affinityd.rules.yaml")
-        self.assertEqual((0, True), (code, "5 rules found" in told), told)
+        self.assertEqual((0, True), (code, "6 rules found" in told), told)
         code, told = promtool("test", "rules", MONITORING / "affinityd.rules.test.yaml")
         self.assertEqual(0, code, told)
 

@@ -83,10 +83,11 @@ class Preview(unittest.TestCase):
         self.assertEqual(1, missing.returncode)
         self.assertIn("did you mean 'good'?", missing.stderr)
 
-    def test_a_folder_that_is_not_there_is_warned_of(self):
+    def test_a_folder_that_is_not_there_is_a_fault(self):
         missing = self.folder / "nosuch"
         for verb in (["policies", "--policies", missing], ["topology", "--policies", missing]):
-            self.assertIn(f"warning: there is no folder {missing}", self.run_verb(*verb).stderr, verb)
+            answer = self.run_verb(*verb)
+            self.assertEqual((1, f"affinityctl: there is no folder {missing}\n"), (answer.returncode, answer.stderr), verb)
 
     def test_no_policies_names_the_examples(self):
         (self.folder / "empty").mkdir()

@@ -13,12 +13,14 @@ TEST(Duration, IsReadAsPeopleWriteIt) {
     EXPECT_EQ(parse_duration("30"), 30s);
     EXPECT_EQ(parse_duration("30s"), 30s);
     EXPECT_EQ(parse_duration("500ms"), 500ms);
+    EXPECT_EQ(parse_duration("0.3s"), 300ms);
+    EXPECT_EQ(parse_duration("1.5"), 1500ms);
     EXPECT_EQ(parse_duration("5m"), 5min);
     EXPECT_EQ(parse_duration("2h"), 2h);
     EXPECT_EQ(parse_duration("1d"), 24h);
     EXPECT_EQ(parse_duration("86400d"), 86400 * 24h);
-    for (const char* wrong :
-         {"", "s", "ms", "-1s", "1.5s", " 1s", "1 s", "1S", "0x1s", "86401s", "1e3", "99999999999999999999s"})
+    for (const char* wrong : {"", "s", "ms", "-1s", " 1s", ".", "nan", "infs", "1 s", "1S", "0x1s", "86401s",
+                              "1e3", "99999999999999999999s"})
         EXPECT_FALSE(parse_duration(wrong)) << wrong;
 }
 

@@ -6,11 +6,12 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import struct
 import subprocess
 import termios
 
-from house import PROGRAMS, House, affinityctl, allowed, children, document, masks, policy, set_mask, wait_for
+from house import PROGRAMS, House, affinityctl, allowed, children, document, masks, policy, run, set_mask, wait_for
 
 WEB = policy("web", cpus="1", bind="set", settle=0, description="the web")
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}[os.uname().machine]
@@ -172,9 +173,22 @@ class Measuring(InPlace):
             text = self.terminal("measure", term=term)
             self.assertEqual(term == "xterm", re.search(r"\rmeasuring: 0 s [^\r\n]*\x1b\[K.*\r\x1b\[Kloopback ", text) is not None, text)
 
-    def terminal(self, *words, term):
+    def test_lines_are_as_wide_as_the_terminal_or_columns(self):
+        self.running.settings(measure={"duration": "1s"})
+        self.running.ctl("reload")
+        self.running.ctl("measure")
+        self.running.write("a-long-name-of-a-policy-of-this-house", document(**policy("a-name-of-more-than-fifteen-bytes", description="words " * 20)))
+        wait_for(lambda: len(self.running.status()["policies"]) == 2, "it is in force")
+        for words in (("history",), ("policies",), ("metrics",)):
+            with self.subTest(words):
+                self.assertLessEqual(max(map(len, self.terminal(*words, term="dumb", columns=60).splitlines())), 60)
+                if words != ("metrics",):
+                    answer = run("env", "COLUMNS=60", PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", *words)
+                    self.assertLessEqual(max(map(len, answer.text.splitlines())), 60, answer.text)
+
+    def terminal(self, *words, term, columns=80):
         outer, inner = pty.openpty()
-        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", self.running.folder / "run", *words, stdout=inner, stderr=inner,
                              env=os.environ | {"TERM": term})
         os.close(inner)
@@ -209,3 +223,20 @@ class WithoutDaemon(House):
         for name in ("../wide", "\x1b[31m"):
             said = affinityctl("--runtime-dir", self.bin, "policies", "--policies", self.bin, "show", name, code=1).text
             self.assertNotIn("\x1b", said)
+
+
+class Plans(House):
+    def test_what_cannot_be_read_is_no_plan_without_it(self):
+        web, tested = self.program("web"), self.daemon(web=policy("web", cpus="0", bind="set", settle=0))
+        self.expect(web, "0")
+        tested.calm()
+        set_mask(web.pid, "1")
+        self.assertEqual(1, len(tested.plan()))
+        used = {int(fd) for fd in os.listdir(f"/proc/{tested.process.pid}/fd")}
+        free = [fd for fd in range(1024) if fd not in used]
+        _, most = resource.prlimit(tested.process.pid, resource.RLIMIT_NOFILE)
+        for count in range(2, 6):  # one is for the caller
+            resource.prlimit(tested.process.pid, resource.RLIMIT_NOFILE, (free[count], most))
+            answer = tested.ctl("plan", "--json", code=(0, 1))
+            with self.subTest(count):
+                self.assertTrue("Too many open files" in answer.err or len(answer.json["actions"]) == 1, answer.text)

@@ -5,23 +5,32 @@ import pathlib
 import shutil
 import socket
 
-from house import PROGRAMS, House, policy, run, wait_for
+from house import PROGRAMS, House, measured, policy, report, run, wait_for
+from metrics_test import BUS
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
+# Stands for ssh to a host that never answers, and never stops talking.
+DRIP = 'case "$*" in *drip*) while printf .; do sleep 0.2; done;; esac'
 
 
 class Hosts(House):
-    """`one` and `two` are this machine with the daemon of the test, nothing listens on `gone`, and `dead` never says a word."""
+    """`one` and `two` are this machine with the daemon of the test, nothing listens on `gone`, `dead` never says a word, and
+    `drip` says one now and then, for ever."""
 
     def setUp(self):
         super().setUp()
         self.web = self.program("web")
-        self.tested = self.daemon(web=policy("web", cpus="0", bind="set", settle=0))
+        (self.bin / "bus.conf").write_text(BUS.format(socket=self.bin / "bus"), encoding="utf-8")
+        self.spawn("dbus-daemon", f"--config-file={self.bin}/bus.conf", "--nofork", "--nopidfile")
+        wait_for((self.bin / "bus").exists, "the bus listens")
+        self.tested = self.daemon(namespace=("env", f"DBUS_SYSTEM_BUS_ADDRESS=unix:path={self.bin}/bus"), web=policy("web", cpus="0", bind="set", settle=0))
+        wait_for(lambda: "on the system bus as org.affinityd" in self.tested.text(), "the daemon is on the bus")
         self.expect(self.web, "0")
         there, here = self.bin / "there", self.bin / "here"
-        for folder, name, text in ((there, "affinityctl", f'exec {PROGRAMS["affinityctl"]} --runtime-dir {self.tested.folder / "run"} "$@"'),
-                                   (here, "ssh", f'exec /usr/bin/ssh -F {self.bin / "ssh_config"} "$@"')):
-            folder.mkdir()
+        for folder, name, text in ((there, "systemd-stdio-bridge", f'exec /usr/bin/systemd-stdio-bridge -p unix:path={self.bin}/bus'),
+                                   (there, "affinityctl", f'exec {PROGRAMS["affinityctl"]} --runtime-dir {self.tested.folder / "run"} "$@"'),
+                                   (here, "ssh", f'{DRIP}\nexec /usr/bin/ssh -F {self.bin / "ssh_config"} "$@"')):
+            folder.mkdir(exist_ok=True)
             (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
             (folder / name).chmod(0o755)
         for key in ("host_key", "key"):
@@ -56,28 +65,46 @@ class Hosts(House):
         self.assertIn("policy web: matches", self.ctl("-Hone", "explain", self.web.pid).out)
         self.assertEqual([], self.ctl("-H", "one", "plan", "--json").json["actions"])
         self.assertIn("affinityd_up 1\n", self.ctl("-H", "one", "metrics").out)
-        said = self.ctl("-H", "one", "check", "-", code=3, input="version: 1\nmatch: {comm: x}\ncpuz: 1\n")
-        self.assertIn("unknown key", said.out, "standard input goes there")
+        self.assertEqual([], self.ctl("-H", "one", "history", "--json").json["records"])
         self.tested.write("bad", "version: 1\ncpuz: 1\n")
         wait_for(lambda: self.tested.status()["problems"], "a problem")
         self.ctl("-H", "one", "status", "-q", code=3)
-        page = self.bin / "page.html"
-        self.ctl("report", page, "-H", "one", code=3)
-        self.assertIn("</html>", page.read_text(encoding="utf-8"))
         self.ctl("-H", "gone", "status", code=1)
+        self.assertIn("web", self.ctl("-H", "one", "status", "web").out)
+
+    def test_other_users_are_told_that_names_are_not_shown_to_them(self):
+        self.bin.chmod(0o755)
+        words = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", f"DBUS_SYSTEM_BUS_ADDRESS=unix:path={self.bin}/bus", PROGRAMS["affinityctl"],
+                 "--runtime-dir", self.tested.folder / "run", "explain")
+        for pid, count in ((self.web.pid, 2), (os.getpid(), 3)):
+            with self.subTest(pid):
+                said = run(*words, pid, code=0).out
+                self.assertEqual(count, said.count("not shown to other users"), said)
+                self.assertNotIn('""', said)
 
     def test_no_word_is_a_command(self):
         trace = self.bin / "trace"
         for word in (f"$(touch {trace})", f"'; touch {trace}; '", f"`touch {trace}`"):
             self.ctl("-H", "one", "explain", word, code=1)
-        for host in (f"-oProxyCommand=touch {trace}", f"u@-oProxyCommand=touch${{IFS}}{trace}", f"$(touch {trace})", f"a;touch {trace}", ""):
+        for host in (f"-oProxyCommand=touch {trace}", f"u@-oProxyCommand=touch${{IFS}}{trace}", f"$(touch {trace})", f"a;touch {trace}"):
             self.assertIn("no name of a host", self.ctl(f"--host={host}", "status", code=2).err)
+        self.assertIn("no name of a host", self.ctl("-H", "", "status", code=2).err)
         self.assertFalse(trace.exists())
 
-    def test_it_is_for_verbs_that_read(self):
-        for verb in ("reload", "apply", "release", "measure", "edit"):
-            self.ctl("-H", "one", verb, code=2)
+    def test_what_needs_files_or_changes_something_is_said_with_the_command_that_does_it(self):
+        page = self.bin / "page.html"
+        for words in (("report", page), ("check", "-"), ("doctor",), ("reload",), ("apply",), ("release",), ("measure",), ("edit", "web"), ("status", "web.service"),
+                      ("plan", "-"), ("plan", "--cpus")):
+            with self.subTest(words):
+                self.assertIn(f"ssh one affinityctl {words[0]}", self.ctl("-H", "one", *words, code=2).err)
+        self.assertFalse(page.exists(), "no page that another machine wrote")
         self.ctl("-H", "one", "-H", "two", "plan", code=2)
+        self.assertIn("neither a PID", self.ctl("-H", "one", "explain", self.name("web"), code=1).err, "no name of a process here")
+
+    def test_a_host_that_drips_holds_up_no_other(self):
+        took = measured(lambda: self.ctl("-H", "drip", "-H", "one", "-H", "dead", "status", code=1).out.count("no answer by ssh") == 2, "both are given up")
+        report(f"status of a host beside one that drips and one that is silent: {took:.1f} s")
+        self.assertLess(took, 25)
 
     def test_several_hosts_side_by_side(self):
         answer = self.ctl("-H", "one", "-H", "gone", "-H", "two", "status", code=1)

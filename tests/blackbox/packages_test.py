@@ -39,7 +39,11 @@ class Packed(Container):
         with open(folder / "packages.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not cls.packages.exists():
+                others = folder / "packing/others_1.0_all.deb"
+                others.parent.mkdir()
+                others.touch()
                 run(SOURCES / "tools/package", "--built", BUILD, folder / "packing", code=0, timeout=300)
+                others.unlink()  # it is still there
                 (folder / "packing").rename(cls.packages)
 
     def lay(self, folder):
@@ -190,7 +194,10 @@ class Removal(Packed):
         programs = [self.transient(name) for name in ("held", "kept")]
         for pid in programs:
             self.expect(pid, "0")
+        units = ("affinity-exporter.socket", "affinity-exporter.service", "affinity-textfile.timer", "affinity-ttcp.socket")
+        self.inside("systemctl", "start", *units)
         self.inside("apt-get", "remove", "--yes", *packages, text="")
+        self.assertNotIn("active", [self.shown("ActiveState", unit) for unit in units])
         for pid in programs:
             self.at(pid, self.everywhere)
         self.assertIn("held.yaml", self.inside("ls", POLICIES).out)

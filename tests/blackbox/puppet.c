@@ -21,6 +21,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ enum { MOST = 4096 };
 struct slave {
     atomic_int tid, state; // state: 0 waits, 1 spins, 2 ends
     char name[16];
+    sem_t told;
 };
 static struct slave slaves[MOST];
 static int count;
@@ -48,7 +50,7 @@ static void* live(void* argument) {
     for (;;) {
         const int state = atomic_load(&self->state);
         if (state == 2) return NULL;
-        if (state == 0) usleep(20000);
+        if (state == 0) sem_wait(&self->told);
     }
 }
 
@@ -56,6 +58,7 @@ static int thread(const char* name) {
     if (count == MOST) return -ENOSPC;
     struct slave* self = &slaves[count];
     memset(self, 0, sizeof *self);
+    sem_init(&self->told, 0, 0);
     strncpy(self->name, name, sizeof self->name - 1);
     pthread_attr_t small;
     pthread_attr_init(&small);
@@ -74,6 +77,7 @@ static int set_state(int tid, int state) {
     for (int i = 0; i < count; ++i)
         if (atomic_load(&slaves[i].tid) == tid) {
             atomic_store(&slaves[i].state, state);
+            sem_post(&slaves[i].told);
             return 0;
         }
     return -ESRCH;

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -12,7 +13,7 @@ import termios
 import threading
 import time
 
-from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, measured, policy, read, report, wait_for
+from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, measured, policy, read, report, run, wait_for
 from machines import OnMachine
 
 SHORTEST = 10  # seconds; without the policy and with it in turn, two seconds each
@@ -52,6 +53,54 @@ class Trials(House):
         self.assertGreater(time.monotonic(), end - 1, "it went back too early")
         wait_for(lambda: cpus(allowed(program.pid)) == cpus(mask), f"{program.pid} has {mask} again")
         self.assertLess(time.monotonic(), end + LATEST, "it went back too late")
+
+    def test_a_name_is_the_admins_own_file_before_the_shipped_example(self):
+        tried, programs = {}, {name: self.program(name) for name in ("web", "other")}
+        self.tested.write("web", document(**self.own(policy("web", cpus="0", bind="set", settle=0))))
+        self.expect(programs["web"], "0")
+        for name in programs:
+            example = document(**self.own(policy(name, cpus="1", bind="set", settle=0)))
+            script = f'mount -t tmpfs none /usr/share && mkdir -p /usr/share/affinityd/examples && cat >/usr/share/affinityd/examples/{name}.yaml && exec "$@"'
+            words = ["unshare", "--mount", "sh", "-c", script, "sh", PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run"]
+            self.assertIn("'actions': []" if name == "web" else "'to': '1'", str(run(*words, "plan", name, "--json", input=example, code=0).json))
+            run(*words, "try", name, "--for", "10s", "--no-block", input=example, code=0)
+            tried[name] = (self.tested.folder / f"run/trials/{name}.yaml").read_text(encoding="utf-8")
+        self.assertIn('cpus: "0"', tried["web"])
+        self.assertIn('cpus: "1"', tried["other"])
+
+    def test_what_is_kept_too_late_for_its_trial_is_installed_and_said_so(self):
+        web, late = self.program("web"), self.bin / "late"
+        self.start(self.file(cpus="0"), length=600)
+        late.mkdir()
+        door = self.stack.enter_context(socket.socket(socket.AF_UNIX))
+        door.bind(str(late / "control"))
+        door.listen()
+
+        def pass_on(caller):
+            """To the daemon; its trial ends before it hears that it is kept."""
+            with caller, socket.socket(socket.AF_UNIX) as daemon:
+                daemon.connect(str(self.tested.folder / "run/control"))
+                while ready := select.select([caller, daemon], [], [])[0]:
+                    for one in ready:
+                        said = one.recv(65536)
+                        if not said:
+                            return
+                        if b"EndTrial" in said:
+                            self.tested.ctl("try", "web", "--back")
+                        (daemon if one is caller else caller).sendall(said)
+
+        def serve():
+            while True:
+                try:
+                    pass_on(door.accept()[0])
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        said = run(PROGRAMS["affinityctl"], "--runtime-dir", late, "keep", "web", code=0).out
+        self.assertIn("web.yaml is written", said)
+        self.assertIn("had ended by then", said)
+        self.expect(web, "0")
 
     def test_history_keeps_the_verdict_with_figures(self):
         web, other = self.program("web"), self.program("other")

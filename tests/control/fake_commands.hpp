@@ -22,6 +22,10 @@ class FakeCommands final : public app::Commands {
     void explain(const std::string& subject, app::OwnedAnswer give) override {
         tell("explain " + subject, std::move(give));
     }
+    Result<std::string> names() override {
+        asked.emplace_back("names");
+        return answer;
+    }
     Result<std::string> trials() override {
         asked.push_back("trials");
         return answer;

@@ -8,17 +8,21 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <microhttpd.h>
+#include <sys/socket.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 namespace {
 
@@ -26,13 +30,14 @@ using namespace affinityctl;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kept{1}; // the same metrics answer all who ask meanwhile
-constexpr unsigned most_connections = 32, most_of_address = 8, idle_seconds = 10;
+constexpr std::size_t most_connections = 32;
+constexpr std::chrono::seconds longest{10}; // from a connection to the end of its answer
 constexpr std::size_t memory_of_connection = 16'384;
 
 /// Asks the daemon at most once a second.
 class Source {
   public:
-    explicit Source(std::string runtime_dir) : runtime_dir_(std::move(runtime_dir)) {}
+    explicit Source(const Globals& globals) : globals_(globals) {}
     std::string text(MetricsFormat format) {
         const std::lock_guard lock(mutex_);
         if (const auto now = Clock::now(); metrics_.is_null() || now - made_ >= kept) {
@@ -45,18 +50,59 @@ class Source {
   private:
     /// Null: no daemon answers, and the log says why, once.
     nlohmann::json ask() {
-        auto answer = status_for_metrics(runtime_dir_);
+        auto answer = status_for_metrics(globals_);
         const auto fault = answer ? "" : answer.error().message;
         if (fault != fault_ && !fault.empty()) fmt::print(stderr, "affinity-exporter: {}\n", fault);
         fault_ = fault;
         return answer.value_or(nlohmann::json());
     }
 
-    std::string runtime_dir_, fault_;
+    const Globals& globals_;
+    std::string fault_;
     std::mutex mutex_;
     Clock::time_point made_{};
     nlohmann::json metrics_;
 };
+
+/// Those that are open, the oldest first. When there is no room for another, the oldest goes: a request takes
+/// milliseconds, so it is none that gets on.
+class Connections {
+  public:
+    void begin(int fd) {
+        const std::lock_guard lock(mutex_);
+        if (open_.size() == most_connections) end_oldest();
+        if (open_.empty()) ::alarm(longest.count());
+        open_.emplace_back(fd, Clock::now());
+    }
+    void end(int fd) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(open_, [fd](const auto& one) { return one.first == fd; });
+    }
+    /// Ends those whose time is over; SIGALRM comes when the next one's is.
+    void end_late() {
+        const std::lock_guard lock(mutex_);
+        const auto late = Clock::now() - longest;
+        while (!open_.empty() && open_.front().second <= late)
+            end_oldest();
+        if (!open_.empty())
+            ::alarm(std::chrono::ceil<std::chrono::seconds>(open_.front().second - late).count());
+    }
+
+  private:
+    void end_oldest() {
+        ::shutdown(open_.front().first, SHUT_RDWR); // its server closes it
+        open_.pop_front();
+    }
+    std::mutex mutex_;
+    std::deque<std::pair<int, Clock::time_point>> open_;
+};
+
+void note_connection(void* connections, MHD_Connection* connection, void** /*state*/,
+                     MHD_ConnectionNotificationCode what) {
+    const int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    auto& all = *static_cast<Connections*>(connections);
+    what == MHD_CONNECTION_NOTIFY_STARTED ? all.begin(fd) : all.end(fd);
+}
 
 using Response = std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)>;
 
@@ -66,6 +112,7 @@ MHD_Result send(MHD_Connection* connection, unsigned code, const std::string& te
         MHD_destroy_response);
     if (response == nullptr) return MHD_NO;
     MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONNECTION, "close");
     return MHD_queue_response(connection, code, response.get());
 }
 
@@ -102,38 +149,38 @@ MHD_Result take_request(void* source, MHD_Connection* connection, const char* ur
 
 using Server = std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)>;
 
-Server serve(int socket, Source& source) {
+Server serve(int socket, Source& source, Connections& connections) {
     return {MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, nullptr, nullptr, take_request, &source,
-                             MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, most_connections,
-                             MHD_OPTION_PER_IP_CONNECTION_LIMIT, most_of_address,
-                             MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                             memory_of_connection, MHD_OPTION_END),
+                             MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_NOTIFY_CONNECTION, note_connection,
+                             &connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_of_connection,
+                             MHD_OPTION_END),
             MHD_stop_daemon};
 }
 
-int run(const std::string& runtime_dir) {
+int run(const Globals& globals) {
     const int sockets = sd_listen_fds(1);
     if (sockets < 1) {
         fmt::print(stderr,
                    "affinity-exporter: systemd starts it: systemctl enable --now affinity-exporter.socket\n");
         return exit_usage;
     }
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ends, nullptr); // in the threads of the servers, too
-    Source source(runtime_dir);
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGALRM})
+        sigaddset(&signals, signal);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr); // in the threads of the servers, too
+    Source source(globals);
+    Connections connections;
     std::vector<Server> servers;
     for (int i = 0; i < sockets; ++i) {
-        servers.push_back(serve(SD_LISTEN_FDS_START + i, source));
+        servers.push_back(serve(SD_LISTEN_FDS_START + i, source, connections));
         if (servers.back() == nullptr) {
             fmt::print(stderr, "affinity-exporter: socket {} cannot be served\n", i + 1);
             return exit_failure;
         }
     }
-    int signal = 0;
-    sigwait(&ends, &signal);
+    for (int signal = 0; sigwait(&signals, &signal) == 0 && signal == SIGALRM;)
+        connections.end_late();
     return exit_ok;
 }
 
@@ -147,5 +194,5 @@ int main(int argc, char** argv) {
         ->type_name("DIR")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
-    return run(globals.runtime_dir);
+    return run(globals);
 }

@@ -156,15 +156,16 @@ int run(const std::vector<std::string>& words) {
     cli.add_flag("--json", globals.json);
     cli.add_option("--root", globals.root);
     cli.add_option("--runtime-dir", globals.runtime_dir);
-    std::string host; // run_on_hosts() has taken them
-    cli.add_option("-H,--host", host);
+    cli.add_option("-H,--host", globals.hosts)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     cli.fallthrough(); // these may also follow the verb
     cli.require_subcommand(1);
     for (const Add add : verbs)
         add(cli, globals, status);
     if (!words.empty() && words[0] == "--complete")
         return complete(cli, globals, {words.begin() + 1, words.end()});
-    if (const auto done = run_on_hosts(globals, words)) return *done;
     try {
         cli.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {

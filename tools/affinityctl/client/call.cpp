@@ -63,7 +63,19 @@ int open_private(const std::string& runtime_dir, Bus& into) {
     return code < 0 ? -code : 0;
 }
 
-std::expected<Bus, CallError> open_bus(const std::string& runtime_dir, const char*& destination) {
+/// The handshake goes on while the reply is awaited.
+std::expected<Bus, CallError> open_remote(const std::string& host) {
+    sd_bus* bus = nullptr;
+    if (const int status = sd_bus_open_system_remote(&bus, host.c_str()); status < 0)
+        return std::unexpected(CallError{
+            exit_usage, host + ": cannot be asked by ssh: " + std::generic_category().message(-status)});
+    return Bus(bus);
+}
+
+std::expected<Bus, CallError> open_bus(const Globals& globals, const char*& destination) {
+    destination = bus_name;
+    if (!globals.host.empty()) return open_remote(globals.host);
+    const auto& runtime_dir = globals.runtime_dir;
     Bus bus;
     const int code = open_private(runtime_dir, bus);
     destination = nullptr;
@@ -95,11 +107,10 @@ int wait_for_reply(sd_bus* bus, sd_bus_message* call, std::uint64_t usec, const 
                    Message& reply) {
     ProgressLine progress(doing);
     int status = sd_bus_call_async(bus, nullptr, call, on_reply, &reply, usec);
-    while (status >= 0 && !reply) {
+    // sd-bus lets a handshake last longer, and a peer may send what is no reply for ever.
+    while (status >= 0 && !reply && progress.elapsed() < std::chrono::microseconds(usec)) {
         status = sd_bus_process(bus, nullptr);
         if (status != 0 || reply) continue;
-        if (progress.elapsed() >= std::chrono::microseconds(usec))
-            break; // sd-bus lets a handshake last longer
         progress.go_on();
         status = sd_bus_wait(bus, tick_usec);
         if (status == -EINTR) status = 0;
@@ -149,11 +160,11 @@ ProgressLine::~ProgressLine() {
     std::fflush(stderr);
 }
 
-std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir, const char* method,
+std::expected<std::string, CallError> call_daemon(const Globals& globals, const char* method,
                                                   const std::vector<std::string>& arguments,
                                                   const Patience& patience) {
     const char* destination = nullptr;
-    const auto bus = open_bus(runtime_dir, destination);
+    const auto bus = open_bus(globals, destination);
     if (!bus) return std::unexpected(bus.error());
     sd_bus_message* raw = nullptr;
     int status =
@@ -169,7 +180,13 @@ std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir
     status = wait_for_reply(bus->get(), raw,
                             destination == nullptr || !patience.may_ask ? usec : usec + password_usec,
                             patience.doing, reply);
-    return read(status, reply.get());
+    auto answer = read(status, reply.get());
+    if (answer || globals.host.empty()) return answer;
+    const bool is_broken =
+        sd_bus_message_get_error(reply.get()) == nullptr || sd_bus_is_open(bus->get()) <= 0;
+    return std::unexpected(
+        is_broken ? CallError{exit_failure, globals.host + ": no answer by ssh"}
+                  : CallError{answer.error().code, globals.host + ": " + answer.error().message});
 }
 
 } // namespace affinityctl

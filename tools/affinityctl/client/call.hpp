@@ -17,11 +17,12 @@ struct Patience {
     bool may_ask = true; ///< over the bus, polkit may ask the user for a password, which takes longer
 };
 
-/// Calls a method of the daemon over the private socket in `runtime_dir`, which works without a message bus,
-/// or, where only root may open that, over the system bus. Every method takes texts and returns one.
+/// Calls a method of the daemon over the private socket in its runtime folder, which works without a message
+/// bus, or, where only root may open that, over the system bus; that of another machine over the system bus
+/// there, by ssh(1), as systemctl does. Every method takes texts and returns one.
 [[nodiscard]] std::expected<std::string, CallError>
-call_daemon(const std::string& runtime_dir, const char* method,
-            const std::vector<std::string>& arguments = {}, const Patience& patience = {});
+call_daemon(const Globals& globals, const char* method, const std::vector<std::string>& arguments = {},
+            const Patience& patience = {});
 
 /// A line on standard error, if that is a terminal, for what takes longer than half a second. Wiped at the
 /// end.

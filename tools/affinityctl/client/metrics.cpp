@@ -3,6 +3,7 @@
 
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/call.hpp"
+#include "affinityctl/client/findings.hpp"
 #include "base/escape.hpp"
 
 #include <algorithm>
@@ -66,6 +67,12 @@ constexpr Field nic_figures[] = {
 constexpr Field local_figures[] = {
     {"same", "", "number", "the part of packets that is read on the core where they arrive, 0 to 1", {}, nullptr, "local_ratio"},
     {"chance", "", "number", "the part that chance would give", {}, nullptr, "local_ratio_by_chance"},
+};
+constexpr Field health_figures[] = {
+    {"health", "", "flag", "the verdict of affinityctl status: ok, settling or attention", {}, nullptr, "health"},
+};
+constexpr Field problem_figures[] = {
+    {"problems", "", "count", "problems that affinityctl status shows", {}, nullptr, "problems"},
 };
 constexpr Field throughput_figures[] = {
     {"bytes_per_second", "", "number", "throughput of the last measurement", {}, nullptr, "bytes_per_second"},
@@ -213,6 +220,20 @@ std::size_t add_nics(const json& status, Metrics& into) {
     return known.left_out;
 }
 
+/// As the screen of `status` has it.
+void add_health(const json& status, Metrics& into) {
+    const auto verdict = judged(status);
+    for (const char* health : {"ok", "settling", "attention"})
+        into.add(fields::health_figures, record(fields::health_figures, {text(verdict, "health") == health}),
+                 {}, {{"health", health}});
+    std::map<std::pair<std::string, std::string>, std::size_t> problems; // by kind and severity
+    for (const auto& problem : list(verdict, "problems"))
+        ++problems[{text(problem, "kind"), text(problem, "severity")}];
+    for (const auto& [its, number] : problems)
+        into.add(fields::problem_figures, record(fields::problem_figures, {number}), {},
+                 {{"kind", affinityd::escaped(its.first)}, {"severity", its.second}});
+}
+
 void add_measurement(const json& measurement, Metrics& into) {
     if (!measurement.is_object()) return;
     const auto last = member(measurement, "last");
@@ -251,9 +272,9 @@ std::string sample_line(const json& sample) {
 
 const Fields metric_fields = fields::metrics;
 
-std::expected<json, CallError> status_for_metrics(const std::string& runtime_dir) {
+std::expected<json, CallError> status_for_metrics(const Globals& globals) {
     constexpr std::chrono::seconds patience{8}; // scrapes give up after ten
-    const auto answer = call_daemon(runtime_dir, "GetStatus", {}, {.time = patience, .may_ask = false});
+    const auto answer = call_daemon(globals, "GetStatus", {}, {.time = patience, .may_ask = false});
     if (!answer) return std::unexpected(answer.error());
     auto status = json::parse(*answer, nullptr, false);
     if (status.is_object()) return status;
@@ -275,6 +296,7 @@ json metrics_of(const json& status) {
     metrics.add_histogram("affinityd_event_to_pinned_seconds",
                           "times from an event of the kernel until its change is made",
                           member(status, "event_to_pinned"));
+    add_health(status, metrics);
     auto left_out = add_policies(status, metrics);
     left_out += add_nics(status, metrics);
     add_measurement(member(status, "measurement"), metrics);

@@ -11,7 +11,7 @@
 namespace affinityctl {
 
 /// The daemon's GetStatus. It is awaited for as long as a scrape lasts at most.
-[[nodiscard]] std::expected<nlohmann::json, CallError> status_for_metrics(const std::string& runtime_dir);
+[[nodiscard]] std::expected<nlohmann::json, CallError> status_for_metrics(const Globals& globals);
 
 /// A list of metrics from the daemon's GetStatus: `metric_fields`. Null as `status`: no daemon answers, and
 /// the only metric says so. Each policy and interface has less than 20 samples; 128 policies and 64

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace affinityctl {
 
@@ -11,9 +12,11 @@ struct Globals {
     bool color = false;                         ///< standard output is a terminal and NO_COLOR is not set
     std::string root = "/";                     ///< --root DIR: a recorded machine; "/": this one
     std::string runtime_dir = "/run/affinityd"; ///< --runtime-dir DIR: where the daemon's socket is
+    std::vector<std::string> hosts;             ///< -H HOST: machines whose daemons are asked, by ssh(1)
+    std::string host;                           ///< the one of them that is asked now; "": this machine
 
     /// The one that the system starts, whose state folder is the standard one.
-    [[nodiscard]] bool is_standard_daemon() const { return runtime_dir == "/run/affinityd"; }
+    [[nodiscard]] bool is_standard_daemon() const { return host.empty() && runtime_dir == "/run/affinityd"; }
     [[nodiscard]] bool is_recorded() const { return root != "/"; }
 };
 

@@ -84,8 +84,9 @@ std::string source_of(const Globals& globals) {
     std::array<char, 32> date{};
     std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M", ::localtime_r(&now, &parts));
     return fmt::format("{}, {}, affinityd " AFFINITYD_VERSION,
-                       globals.is_recorded() ? "recording " + recording.filename().string()
-                                             : std::string(host.data()),
+                       globals.is_recorded()  ? "recording " + recording.filename().string()
+                       : globals.host.empty() ? std::string(host.data())
+                                              : globals.host,
                        date.data());
 }
 

@@ -271,7 +271,7 @@ std::string render(const Document::Chart& chart, const Page& page) {
     for (const auto& series : chart.series) {
         const auto name = affinityd::escaped(series.name);
         if (chart.kind != Document::Chart::Kind::bars) {
-            text += fmt::format("{}: {}\n", name, sparkline(series.points, page));
+            text += wrapped(fmt::format("{}: {}", name, sparkline(series.points, page)), "", page);
             continue;
         }
         double most = 0;

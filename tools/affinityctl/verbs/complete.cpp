@@ -48,23 +48,26 @@ void add_nics_to(Words& words, const Globals& globals) {
             words.emplace_back(nic.name, "interface");
 }
 
-/// Those under policy.
-void add_processes_to(Words& words, const Globals& globals) {
-    const auto status = status_if_any(globals);
-    for (const auto& process : list(status, "processes"))
-        words.emplace_back(text_of(process, "pid"), text(process, "comm"));
+void add_processes_to(Words& words, const Globals& globals, const std::vector<int>& pids) {
+    if (const auto root = Root::open(globals.root))
+        for (const int pid : pids)
+            words.emplace_back(std::to_string(pid),
+                               root->proc().text(fmt::format("{}/comm", pid)).value_or(""));
+}
+
+void add_processes_under_policy_to(Words& words, const Globals& globals) {
+    const auto names = ask_daemon_object(globals, "GetNames").value_or(json());
+    add_processes_to(words, globals, names.value("processes", std::vector<int>()));
 }
 
 void add_all_processes_to(Words& words, const Globals& globals) {
-    const auto root = Root::open(globals.root);
-    if (!root) return;
-    for (const int pid : affinityd::inventory::list_pids(*root).value_or(std::vector<int>{}))
-        words.emplace_back(std::to_string(pid), root->proc().text(fmt::format("{}/comm", pid)).value_or(""));
+    if (const auto root = Root::open(globals.root))
+        add_processes_to(words, globals, affinityd::inventory::list_pids(*root).value_or(std::vector<int>{}));
 }
 
 void add_policies_and_processes_to(Words& words, const Globals& globals) {
     add_policies_to(words, globals);
-    add_processes_to(words, globals);
+    add_processes_under_policy_to(words, globals);
 }
 
 void add_subjects_to(Words& words, const Globals& globals) {

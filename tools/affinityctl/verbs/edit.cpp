@@ -41,12 +41,6 @@ constexpr Field edit_fields[] = {
 };
 // clang-format on
 
-/// Nothing, or a link to the null device: it switches the policy off.
-bool is_mask(const std::string& path) {
-    std::error_code code;
-    return fs::is_character_file(path, code) || (fs::is_regular_file(path, code) && fs::is_empty(path, code));
-}
-
 struct CatOptions {
     std::vector<std::string> names;
 };
@@ -83,6 +77,10 @@ class Copy {
             std::string(folder != nullptr && *folder == '/' ? folder : "/tmp") + "/affinityctl-edit-XXXXXX";
         if (::mkdtemp(made.data()) == nullptr) throw CallError{exit_failure, "cannot make a folder: " + made};
         path_ = made + "/" + name;
+        if (auto safe = host::check_ownership(made); !safe) { // another user could put a text of theirs there
+            remove();
+            need(std::move(safe));
+        }
         need(host::replace_file(path_, text, 0600));
     }
     [[nodiscard]] const std::string& path() const { return path_; }

@@ -153,6 +153,7 @@ Outcome run_history(const HistoryOptions& options, const Globals& globals) {
     need(check_picture(globals, options.svg));
     need(check_is_live(globals));
     auto document = history_document(history_of(globals, options, options.kind), options);
+    document.by_columns = true;
     if (options.svg.empty()) return document;
     // Others crowd it out of all kinds.
     add_chart(history_of(globals, options, "ttcp"), options, document);
@@ -170,7 +171,8 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                  {.name = "history",
                   .summary = "measurements so far, and whether the last is as expected",
                   .example = "affinityctl history --kind ttcp --svg throughput.svg",
-                  .answer = history_answer},
+                  .answer = history_answer,
+                  .asks_hosts = true},
                  globals, status, run_history);
     verb->add_option("--kind", options->kind, "only these")
         ->check(CLI::IsMember({"ttcp", "models", "passive", "locality", "trial", "auto", "latency", "sharing",

@@ -22,12 +22,13 @@ struct MetricsOptions {
 Outcome run_metrics(const MetricsOptions& options, const Globals& globals) {
     const auto& file = options.textfile;
     need(check_is_live(globals));
-    const auto status = status_for_metrics(globals.runtime_dir);
+    const auto status = status_for_metrics(globals);
     if (!status && file.empty()) return std::unexpected(status.error());
     Document document;
     document.value = metrics_of(status.value_or(nlohmann::json()));
     if (file.empty()) {
-        document.add(Document::Verbatim{metrics_text(document.value, MetricsFormat::open_metrics)});
+        auto text = metrics_text(document.value, MetricsFormat::open_metrics);
+        document.add(Document::Verbatim{.text = std::move(text), .may_be_cut = true}); // on a terminal
         return document;
     }
     need(affinityd::host::check_replaceable(file));
@@ -47,7 +48,8 @@ void add_metrics(CLI::App& app, Globals& globals, int& status) {
                   .example = "affinityctl metrics --textfile affinityd.prom",
                   .answer = metric_fields,
                   .is_list = true,
-                  .manual = "affinity-exporter(8)"},
+                  .manual = "affinity-exporter(8)",
+                  .asks_hosts = true},
                  globals, status, run_metrics);
     verb->add_option("--textfile", options->textfile,
                      "write this file for the textfile collector of node_exporter, and print nothing")

@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -215,7 +216,13 @@ json plan_files(const PlanOptions& options, const Globals& globals) {
     return plan;
 }
 
-Outcome run_plan(const PlanOptions& options, const Globals& globals) {
+Outcome run_plan(const PlanOptions& asked, const Globals& globals) {
+    auto options = asked;
+    if (!options.paths.empty() || options.cpus)
+        need(check_is_here(globals, options.cpus ? "plan --cpus" : "plan - <FILE"));
+    for (auto& path : options.paths)
+        if (std::error_code code; path != "-" && !std::filesystem::exists(path, code))
+            path = file_named(globals, path);
     json plan;
     if (globals.is_recorded()) {
         const auto policies = read_policy_set(options.paths, globals);
@@ -381,7 +388,10 @@ void add_listeners(const json& answer, Document& into) {
                       indent);
 }
 
-std::string rule_text(const json& rule) {
+/// Of another user's process, in place of its name and of what a policy would compare.
+constexpr const char* hidden = "not shown to other users";
+
+std::string rule_text(const json& rule, bool is_hidden) {
     auto text = "policy " + text_of(rule, "policy");
     if (rule.value("matched", false))
         text += ": matches";
@@ -391,6 +401,8 @@ std::string rule_text(const json& rule) {
         text += fmt::format(": no, nothing below any holds ({})", text_of(rule, "found"));
     else if (field == "not")
         text += fmt::format(": no, this below not holds: {}", text_of(rule, "found"));
+    else if (is_hidden)
+        text += fmt::format(": no, {} is not {} ({})", field, text_of(rule, "wanted"), hidden);
     else
         text += fmt::format(": no, {} is \"{}\" and not {}", field, text_of(rule, "found"),
                             text_of(rule, "wanted"));
@@ -402,9 +414,11 @@ void add_task(const json& answer, Document& into) {
     const auto told = [&](const char* key) {
         if (answer.contains(key)) line(text_of(answer, key));
     };
-    into.line(fmt::format("process {} ({})", text_of(answer, "pid"), text_of(answer, "comm")));
+    const bool is_hidden = text(answer, "comm").empty();
+    into.line(
+        fmt::format("process {} ({})", text_of(answer, "pid"), is_hidden ? hidden : text_of(answer, "comm")));
     for (const auto& rule : list(answer, "considered"))
-        line(rule_text(rule));
+        line(rule_text(rule, is_hidden));
     if (answer.contains("auto"))
         line(fmt::format("policy {}: affinity: auto {}", text_of(answer, "policy"), text_of(answer, "auto")));
     if (answer.contains("trial_seconds_left"))
@@ -422,7 +436,10 @@ void add_task(const json& answer, Document& into) {
              " not steered: " + text_of(group, "why"));
     told("pinned");
     if (answer.value("released", false)) line(released);
-    into.add(Document::Table{explained_thread_fields, list(answer, "threads")}).gap = true;
+    auto threads = list(answer, "threads");
+    for (auto& thread : threads)
+        if (is_hidden) thread["comm"] = hidden;
+    into.add(Document::Table{explained_thread_fields, std::move(threads)}).gap = true;
 }
 
 void add_queues(const json& answer, Document& into) {
@@ -476,7 +493,7 @@ struct Source {
     std::function<Answer(const std::string&)> explain;
     /// Processes and queues under a policy: a status, or the plan of a recorded machine.
     std::function<json()> state;
-    std::string root;
+    std::string root; ///< "": another machine, whose files are not read
 };
 
 /// Those that have not ended meanwhile.
@@ -509,6 +526,7 @@ Answer explain_one(const Source& source, const std::string& subject) {
     const auto state = source.state();
     for (const auto& policy : list(state, "policies"))
         if (text(policy, "name") == subject) return explain_policy(source, state, policy);
+    if (source.root.empty()) return answer;
     const auto root = need(affinityd::host::Root::open(source.root));
     if (subject.find('.') != std::string::npos)
         if (const auto pids = need(processes_of_unit(root, subject)); !pids.empty())
@@ -564,7 +582,8 @@ Outcome run_explain(const ExplainOptions& options, const Globals& globals) {
                       "what it has itself");
     return explain_all(
         {[&](const std::string& subject) { return ask_daemon_object(globals, "Explain", {subject}); },
-         [&] { return need(ask_daemon_object(globals, "GetStatus")); }, globals.root},
+         [&] { return need(ask_daemon_object(globals, "GetStatus")); },
+         globals.host.empty() ? globals.root : ""},
         options);
 }
 
@@ -587,12 +606,13 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
                  {.name = "plan",
                   .summary = "changes of the next pass; with files, those that they would make",
                   .example = "affinityctl plan nginx.yaml",
-                  .answer = plan_answer},
+                  .answer = plan_answer,
+                  .asks_hosts = true},
                  globals, status, run_plan);
-    verb->add_option(
-        "PATH", options->paths,
-        "policy files, or folders of them: what they would change if they were installed now; with --root "
-        "alone, instead of the daemon's folders");
+    verb->add_option("PATH", options->paths,
+                     "policy files, folders of them, or names as of try: what they would change if they were "
+                     "installed now; with --root "
+                     "alone, instead of the daemon's folders");
     verb->add_flag("--cpus", options->cpus, "each CPU, with all that is to sit on it");
     add_latency_option(*verb, options->latency);
 }
@@ -602,7 +622,8 @@ void add_explain(CLI::App& app, Globals& globals, int& status) {
                                           {.name = "explain",
                                            .summary = "why something is where it is",
                                            .example = "affinityctl explain 4711 eth0",
-                                           .answer = explain_answer},
+                                           .answer = explain_answer,
+                                           .asks_hosts = true},
                                           globals, status, run_explain);
     verb->add_option("SUBJECT", options->subjects,
                      "PID, TID, interface, irq:NUMBER, label of an interrupt, policy, unit or name of a "

@@ -446,11 +446,14 @@ Document policies_document(json value) {
 
 Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
     const auto read = policy::read_policies(read_policy_folders(options.folders, globals));
+    Document findings;
     for (const auto& diagnostic : read.diagnostics)
-        fmt::print(stderr, "{}\n", policy::to_string(diagnostic, true));
+        add_finding(diagnostic, findings);
+    fmt::print(stderr, "{}", to_text(findings, Page::of_output(false, true)));
     if (!options.name.empty()) return one_policy(read, options.name);
     auto document = policies_document(policies_json(read, status_if_any(globals)));
     document.code = read.ok() ? exit_ok : exit_findings;
+    document.by_columns = true;
     return document;
 }
 

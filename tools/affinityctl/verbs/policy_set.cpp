@@ -100,8 +100,8 @@ affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vec
 
 std::vector<std::string> usual_folders(const Globals& globals) {
     std::vector<std::string> folders;
-    const auto status = status_if_any(globals);
-    for (const auto& folder : list(status, "policy_folders"))
+    const auto names = ask_daemon_object(globals, "GetNames").value_or(nlohmann::json());
+    for (const auto& folder : list(names, "policy_folders"))
         folders.push_back(cell(folder));
     return folders.empty() ? policy::standard_folders() : folders;
 }
@@ -118,6 +118,20 @@ PolicyPlaces policy_places(const Globals& globals, std::string name) {
         if (std::filesystem::exists(path, code)) places.in_force = path; // the last wins
     }
     return places;
+}
+
+bool is_mask(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code code;
+    return fs::is_character_file(path, code) || (fs::is_regular_file(path, code) && fs::is_empty(path, code));
+}
+
+std::string file_named(const Globals& globals, const std::string& word) {
+    if (word.contains('/') || word.ends_with(".yaml")) return word;
+    if (const auto own = policy_places(globals, word).in_force; !own.empty() && !is_mask(own)) return own;
+    auto example = "/usr/share/affinityd/examples/" + word + ".yaml";
+    if (std::error_code code; std::filesystem::exists(example, code)) return example;
+    throw CallError{exit_failure, "there is no policy and no example " + word};
 }
 
 std::expected<void, CallError> save_policy(const std::string& path, const std::optional<std::string>& before,
@@ -142,7 +156,7 @@ std::vector<policy::Document> read_policy_folders(const std::vector<std::string>
                                                   const Globals& globals) {
     for (const auto& folder : folders)
         if (std::error_code code; !std::filesystem::exists(folder, code))
-            fmt::print(stderr, "affinityctl: warning: there is no folder {}\n", affinityd::escaped(folder));
+            throw CallError{exit_failure, "there is no folder " + folder};
     return need(policy::read_folders(folders.empty() ? usual_folders(globals) : folders));
 }
 

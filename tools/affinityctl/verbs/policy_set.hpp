@@ -43,13 +43,20 @@ struct PolicyPlaces {
 /// `name` may have the ending of a file.
 [[nodiscard]] PolicyPlaces policy_places(const Globals& globals, std::string name);
 
+/// The file that a path names, or the name of a policy (the one in force), or that of an example. A CallError
+/// if there is none of that name.
+[[nodiscard]] std::string file_named(const Globals& globals, const std::string& word);
+
+/// Nothing, or a link to the null device: it switches the policy off.
+[[nodiscard]] bool is_mask(const std::string& path);
+
 /// Makes this the text of a policy's file, so that it outlives the machine. An Error: it cannot be written,
 /// or is no more what it was `before`.
 [[nodiscard]] std::expected<void, CallError>
 save_policy(const std::string& path, const std::optional<std::string>& before, const std::string& text);
 
-/// The policy files of the folders; where none is named, of the usual ones. Warns on standard error of
-/// folders that are not there: their policies would be missed without a word.
+/// The policy files of the folders; where none is named, of the usual ones. A CallError if a folder that is
+/// named is not there.
 [[nodiscard]] std::vector<affinityd::policy::Document>
 read_policy_folders(const std::vector<std::string>& folders, const Globals& globals);
 

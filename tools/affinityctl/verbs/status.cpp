@@ -330,7 +330,7 @@ CallError not_found(const json& status, const std::string& subject) {
 /// The part of a status that concerns a policy or an interface (by name), a process (by its PID or one of its
 /// TIDs) or a unit: everything about its processes, queues and policies, whose threads are counted anew.
 /// Measurements are the machine's. `subject` names it in words.
-json part_of(const json& status, const std::string& subject) {
+json part_of(const json& status, const std::string& subject, const Globals& globals) {
     const auto is_named = [&](const char* key) {
         return [&subject, key](const json& each) { return text(each, key) == subject; };
     };
@@ -352,6 +352,7 @@ json part_of(const json& status, const std::string& subject) {
     }
     if (policies.empty() && processes.empty() && queues.empty()) {
         kind = subject.find('.') == std::string::npos ? "process " : "unit ";
+        if (kind == "unit ") need(check_is_here(globals, "status " + subject));
         const auto pids = kind == "unit "
                               ? need(processes_of_unit(need(affinityd::host::Root::open("/")), subject))
                               : std::vector<int>{};
@@ -386,9 +387,15 @@ json part_of(const json& status, const std::string& subject) {
 }
 
 Outcome run_status(const StatusOptions& options, const Globals& globals) {
+    if (globals.hosts.size() > 1) {
+        if (options.details()) return failed(exit_usage, "several hosts: without SUBJECT");
+        auto document = side_by_side(globals);
+        document.is_silent = options.quiet;
+        return document;
+    }
     const auto status = need(ask_daemon_object(globals, "GetStatus"));
     if (!options.details()) return status_document(judged(status), options);
-    auto answer = judged(part_of(status, options.subject));
+    auto answer = judged(part_of(status, options.subject, globals));
     const auto all = judged(status)["problems"].size();
     answer["problems_elsewhere"] = all - std::min(all, answer["problems"].size());
     return status_document(std::move(answer), options);
@@ -404,7 +411,8 @@ void add_status(CLI::App& app, Globals& globals, int& status) {
                  {.name = "status",
                   .summary = "whether all is as the policies want it, and if not, what helps",
                   .example = "affinityctl status nginx",
-                  .answer = status_answer},
+                  .answer = status_answer,
+                  .asks_hosts = true},
                  globals, status, run_status);
     verb->add_option("SUBJECT", options->subject,
                      "a policy, unit, PID or interface: its threads and queues one by one")

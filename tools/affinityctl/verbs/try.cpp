@@ -61,27 +61,17 @@ struct Tried {
     std::string name, path, text;
 };
 
-bool is_path(const std::string& word) { return word.contains('/') || word.ends_with(".yaml"); }
-
 std::string name_of(const std::string& word) {
     const std::filesystem::path path(word);
-    return (is_path(word) ? path.stem() : path).string();
+    return (path.extension() == ".yaml" ? path.stem() : path.filename()).string();
 }
 
-/// The file, or the example of that name, or the policy's own.
 Tried find_tried(const TryOptions& options, const Globals& globals) {
-    const auto name = name_of(options.subject);
-    const auto places = policy_places(globals, name);
-    const std::vector<std::string> paths =
-        is_path(options.subject)
-            ? std::vector{options.subject}
-            : std::vector{"/usr/share/affinityd/examples/" + name + ".yaml", places.in_force};
-    for (const auto& path : paths)
-        if (auto text = need(host::read_file(path)); text && !text->empty())
-            return {name, path, std::move(*text)};
-    throw CallError{exit_failure, is_path(options.subject)
-                                      ? options.subject + ": there is no such file, or it is empty"
-                                      : "there is no example and no policy " + name};
+    auto path = file_named(globals, options.subject);
+    auto text = need(host::read_file(path));
+    if (!text || text->empty())
+        throw CallError{exit_failure, path + ": there is no such file, or it is empty"};
+    return {name_of(path), std::move(path), std::move(*text)};
 }
 
 /// A fault is shown with its line before the daemon is asked, and nothing has changed then.
@@ -229,12 +219,15 @@ Outcome run_keep(const KeepOptions& options, const Globals& globals) {
         std::to_string(before ? affinityd::fnv1a_64(*before) : 0) != text(trial, "own_text"))
         return failed(exit_failure, own + " was changed since the trial began: --force writes over it");
     need(save_policy(own, before, file->substr(file->find('\n') + 1)));
-    const auto ended = json::parse(
-        need(ask_daemon(globals, "EndTrial", {name, "keep"}, {seconds(60), "keeping"})), nullptr, false);
+    const auto ended = ask_daemon(globals, "EndTrial", {name, "keep"}, {seconds(60), "keeping"});
+    if (!ended && !trial_of(need(ask_daemon_object(globals, "GetTrials")), "trials", name).is_null())
+        return failed(exit_failure, own + " is written, and the trial goes on: " + ended.error().message);
+    const auto message = ended ? text(json::parse(*ended, nullptr, false), "message")
+                               : "the trial had ended by then: the daemon reads the file as any other";
     Document document;
-    document.value = record(keep_fields, {name, own, text(ended, "message")});
+    document.value = record(keep_fields, {name, own, message});
     document.line(own + " is written");
-    document.line(text(ended, "message"));
+    document.line(message);
     return document;
 }
 
@@ -248,7 +241,7 @@ void add_try(CLI::App& app, Globals& globals, int& status) {
                   .example = "affinityctl try nginx.yaml --for 10m",
                   .answer = try_fields},
                  globals, status, run_try);
-    verb->add_option("FILE", options->subject, "a policy file, or the name of an example or a policy")
+    verb->add_option("FILE", options->subject, "a policy file, or the name of a policy or an example")
         ->required()
         ->check(not_empty());
     verb->add_option("--for", options->seconds, "how long (default: 10m)")

@@ -4,10 +4,52 @@
 #include "policy/diagnostic.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace affinityctl {
+
+namespace {
+
+constexpr const char* unreadable = "the daemon's answer cannot be read: is it of another version?";
+
+/// No option of ssh(1) and nothing that a shell, which ssh may start for a proxy, would act upon.
+bool is_host(std::string_view host) {
+    constexpr std::string_view fine =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@:%[]";
+    const auto name = host.substr(host.rfind('@') + 1); // npos + 1 is 0
+    return !name.empty() && !host.starts_with('-') && !name.starts_with('-') &&
+           host.find_first_not_of(fine) == std::string_view::npos;
+}
+
+/// A folder of another kind has no files that say so themselves: it would be a machine without anything.
+void check_root(const Globals& globals) {
+    const std::filesystem::path root(globals.root);
+    std::error_code code;
+    const auto is_recording = [&](const std::filesystem::path& path) {
+        return std::filesystem::exists(path / "proc", code) || std::filesystem::exists(path / "sys", code);
+    };
+    if (!globals.is_recorded() || is_recording(root) || !std::filesystem::is_directory(root, code)) return;
+    throw CallError{exit_usage,
+                    fmt::format("--root {}: no recorded machine: neither proc nor sys is in it{}",
+                                globals.root, is_recording(root / "..") ? "; both are one folder up" : "")};
+}
+
+/// Makes the only host the one that is asked.
+void use_hosts(const Verb& verb, Globals& globals) {
+    for (const auto& host : globals.hosts)
+        if (!is_host(host)) throw CallError{exit_usage, "-H: this is no name of a host: " + host};
+    if (globals.hosts.empty()) return;
+    if (globals.is_recorded()) throw CallError{exit_usage, "--root and -H name different machines"};
+    globals.host = globals.hosts.front();
+    if (!verb.asks_hosts) need(check_is_here(globals, verb.name));
+    if (globals.hosts.size() > 1 && std::string_view(verb.name) != "status")
+        throw CallError{exit_usage, "several hosts are for status only"};
+}
+
+} // namespace
 
 CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& status,
                    std::function<Outcome()> run) {
@@ -27,12 +69,16 @@ CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& statu
             ->trigger_on_parse()
             ->group("");
     // The callback of a verb also runs for its subcommands.
-    added->callback([&globals, &status, added, run = std::move(run)] {
+    added->callback([&globals, &status, added, verb, run = std::move(run)] {
         if (!added->get_subcommands().empty()) return;
         try {
+            check_root(globals);
+            use_hosts(verb, globals);
             status = show(globals, run());
         } catch (const CallError& error) {
             status = show(globals, std::unexpected(error));
+        } catch (const nlohmann::json::exception&) {
+            status = show(globals, failed(exit_failure, unreadable));
         }
     });
     return added;
@@ -58,11 +104,18 @@ std::expected<void, CallError> check_is_live(const Globals& globals) {
                               "leave --root out");
 }
 
+std::expected<void, CallError> check_is_here(const Globals& globals, const std::string& verb) {
+    if (globals.host.empty()) return {};
+    return failed(exit_usage, fmt::format("-H asks the daemon there, and this reads files of the machine, or "
+                                          "changes it: ssh {} affinityctl {}",
+                                          globals.host, verb));
+}
+
 std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
                                                  const std::vector<std::string>& arguments,
                                                  const Patience& patience) {
     if (const auto live = check_is_live(globals); !live) return std::unexpected(live.error());
-    return call_daemon(globals.runtime_dir, method, arguments, patience);
+    return call_daemon(globals, method, arguments, patience);
 }
 
 std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& globals, const char* method,
@@ -71,7 +124,7 @@ std::expected<nlohmann::json, CallError> ask_daemon_object(const Globals& global
     if (!answer) return std::unexpected(answer.error());
     auto value = nlohmann::json::parse(*answer, nullptr, false);
     if (value.is_object()) return value;
-    return failed(exit_failure, "the daemon's answer cannot be read: is it of another version?");
+    return failed(exit_failure, unreadable);
 }
 
 nlohmann::json status_if_any(const Globals& globals) {

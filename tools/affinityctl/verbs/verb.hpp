@@ -35,6 +35,7 @@ struct Verb {
     Fields answer{};     ///< of its JSON
     bool is_list = false;
     const char* manual = "affinityctl(1)";
+    bool asks_hosts = false; ///< needs the daemon only, so another machine's will do: -H HOST
 };
 
 /// Adds a verb whose answer `run` makes; a CallError that it throws is its failure. The exit code goes to
@@ -154,6 +155,9 @@ ask_daemon_object(const Globals& globals, const char* method, const std::vector<
 /// The fault of --root, for what only the running machine can do.
 [[nodiscard]] std::expected<void, CallError> check_is_live(const Globals& globals);
 
+/// The fault of -H, for what reads files of the machine.
+[[nodiscard]] std::expected<void, CallError> check_is_here(const Globals& globals, const std::string& verb);
+
 /// The daemon's Explain: of a task, of queues and interrupts, or of a policy or unit.
 [[nodiscard]] Document explanation(const nlohmann::json& answer);
 
@@ -198,9 +202,9 @@ void add_report(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
 void add_sharers(CLI::App& app, Globals& globals, int& status);
 
-/// Runs a verb on the hosts that `-H HOST` names, by ssh(1). The exit code; no value: the command line names
-/// none.
-[[nodiscard]] std::optional<int> run_on_hosts(Globals globals, const std::vector<std::string>& words);
+/// The status of each of globals.hosts: a line for each, then their problems. A host that says nothing, or
+/// goes on saying something, holds up none of the others, and the whole for fifteen seconds.
+[[nodiscard]] Document side_by_side(const Globals& globals);
 
 /// Prints, for the completions of shells, all that may stand for the last of these words, each with a tab and
 /// a line about it; nothing: a file. `all` has every verb. The exit code.
