@@ -30,6 +30,21 @@ struct ExaminedProcess {
     std::map<unsigned, std::uint64_t> private_kib; ///< memory of its own, by node
 };
 
+/// The threads of a container, or else of a control group, as they are now; those under policy as they are to
+/// be.
+struct ExaminedGroup {
+    enum class Kind { other, service, container, pod };
+    Kind kind = Kind::other;
+    std::string name;  ///< "kubelet.service", "docker:0b06980bee2d", "kubepods-podg1"
+    std::string match; ///< that names it in a policy: "{unit: \"kubelet.service\"}"
+    CpuSet cpus;       ///< that its cgroup lets it have
+    struct Thread {
+        CpuSet cpus;
+        unsigned last_cpu = 0; ///< where it runs or ran last
+    };
+    std::vector<Thread> threads{};
+};
+
 /// A TCP socket that listens, and is the only one of its port.
 struct ExaminedListener {
     std::uint16_t port = 0;
@@ -56,6 +71,7 @@ struct Examined {
     const Placements& placements;
     std::vector<NicNames> nics{}; ///< that serve each policy, in the set's order
     std::vector<ExaminedProcess> processes{};
+    std::vector<ExaminedGroup> groups{};
     std::vector<ExaminedListener> listeners{};
     int irqbalance = 0;               ///< its pid; 0: it does not run
     std::set<unsigned> spared_irqs{}; ///< that it was told to leave alone
@@ -78,6 +94,9 @@ struct Finding {
 
 /// The findings, the gravest first. Pure.
 [[nodiscard]] std::vector<Finding> examine(const Examined& machine);
+
+/// For a policy: `["a", "b"]`, or `a` alone.
+[[nodiscard]] std::string yaml_list(const std::vector<std::string>& texts);
 
 /// From the text of /proc/PID/numa_maps: KiB that are the process's own and back no file, by node.
 [[nodiscard]] std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps);

@@ -4,6 +4,7 @@
 #include "base/escape.hpp"
 #include "base/text.hpp"
 #include "netdev/nic.hpp"
+#include "planner/doctor.hpp"
 #include "planner/slots.hpp"
 #include "policy/pattern.hpp"
 #include "policy/policy.hpp"
@@ -61,14 +62,6 @@ std::string pattern_for(std::string_view name, bool is_kind) {
         was_any = is_any;
     }
     return policy::Pattern::is_expression(pattern) ? "[/]" + pattern.substr(1) : pattern;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-    if (names.size() == 1) return yaml_text(names.front());
-    std::string list;
-    for (const auto& name : names)
-        list += (list.empty() ? "[" : ", ") + yaml_text(name);
-    return list + "]";
 }
 
 std::string percent(double part) { return fmt::format("{:.{}f} %", 100 * part, part < 0.0995 ? 1 : 0); }
@@ -161,7 +154,7 @@ class Proposing {
         std::vector<std::string> users;
         for (const auto& user : server_.users)
             users.push_back(pattern_for(user, false));
-        return fmt::format("{}, user: {}}}", text, list_of(users));
+        return fmt::format("{}, user: {}}}", text, yaml_list(users));
     }
 
     /// The masks of threads that may not use all CPUs that are not isolated, if any is so.
@@ -209,7 +202,7 @@ class Proposing {
         add("bind", "set",
             "it counts its CPUs again and again, so no thread is narrowed but those that never do");
         if (!names.empty())
-            add("threads", fmt::format("\n  - {{name: {}, spread: core, bind: core}}", list_of(names)),
+            add("threads", fmt::format("\n  - {{name: {}, spread: core, bind: core}}", yaml_list(names)),
                 "the collector's threads never count CPUs: a core each");
         tell_of_settings();
     }
@@ -322,7 +315,7 @@ class Proposing {
         std::vector<std::string> patterns;
         for (const auto& name : server_.nics)
             patterns.push_back(pattern_for(name, false));
-        add("nics", list_of(patterns), "");
+        add("nics", yaml_list(patterns), "");
 
         const auto apart = topology_.isolated | topology_.nohz_full;
         const auto cores = node ? cores_in(node->cpus - apart) : 0;
@@ -368,7 +361,7 @@ class Proposing {
             return;
         add("threads",
             fmt::format("\n  - {{name: {}}}\n  - {{name: \"*\", cpus: housekeeping, bind: set}}",
-                        list_of(workers)),
+                        yaml_list(workers)),
             fmt::format("{} did less than {} of the work: these take no core of a queue",
                         counted(aside, "thread"), percent(least_part)));
     }
