@@ -49,7 +49,7 @@ class Cases(Planned):
         root = self.bin / name
         with tarfile.open(CASES / name / "root.tar.gz") as archive:
             archive.extractall(root, filter="tar")  # its links to programs are absolute
-        return root
+        return root / "root" if (root / "root").is_dir() else root
 
     def actions(self, root, *files):
         answer = affinityctl("--root", root, "--json", "plan", *files, code=None).json
