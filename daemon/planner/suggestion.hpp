@@ -51,6 +51,7 @@ struct Server {
     std::string exe;
     std::set<std::string> users{}; ///< of a program
     bool is_in_container = false;
+    std::string manager{}; ///< that writes its cpuset: "the kubelet", "docker"; "": none, or it has all CPUs
     bool is_elsewhere = false; ///< in another network namespace
     std::string policy;        ///< that has it already; "": none
     std::vector<ServerProcess> processes;
@@ -69,6 +70,8 @@ struct SeenServers {
     bool has_times = true;                            ///< the threads' CPU time is known
     std::vector<FoundSetting> interrupt_settings{};   ///< of interrupts
     std::set<std::string, std::less<>> taken_names{}; ///< of policies
+    std::map<std::string, std::string> taken_nics{};  ///< interface -> policy that places its queues
+    bool can_steer = true;                            ///< BPF is allowed here
 };
 
 /// A key of a policy, its value as the file has it, and the reason with the figures seen.

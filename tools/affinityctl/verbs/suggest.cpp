@@ -241,6 +241,7 @@ struct Watched {
     std::optional<locality::ReadCounts> reads;
     double seconds = 0; ///< 0: a recording
     std::vector<std::string> notes;
+    bool has_bpf = true;
 };
 
 Watched watch_servers(const Root& root, milliseconds time) {
@@ -257,6 +258,7 @@ Watched watch_servers(const Root& root, milliseconds time) {
         watch.run(time, wait);
         if (auto seen = watch.take()) watched.reads = std::move(*seen);
     } else {
+        watched.has_bpf = false;
         watched.notes.push_back("reads are not counted here: " + can.error().message);
         for (constexpr milliseconds step(250); std::chrono::steady_clock::now() - begun < time;)
             wait(std::min(step, time));
@@ -279,9 +281,11 @@ class ServerReading {
     const planner::SeenServers& read(std::set<std::string, std::less<>> taken, const Meant& is_meant) {
         seen_.taken_names = std::move(taken);
         group_processes();
-        std::erase_if(seen_.servers, [&](const planner::Server& server) { return !is_meant(server); });
         read_listeners();
         read_usage();
+        find_taken_nics();
+        std::erase_if(seen_.servers, [&](const planner::Server& server) { return !is_meant(server); });
+        seen_.can_steer = root_.is_live() ? watched_.has_bpf : records_bpf();
         const SettingFiles files(root_);
         seen_.interrupt_settings = files.of_interrupts();
         for (auto& server : seen_.servers) {
@@ -295,6 +299,30 @@ class ServerReading {
     [[nodiscard]] const std::vector<std::string>& notes() const { return watched_.notes; }
 
   private:
+    /// Interfaces whose queues policies place already: those that these name, or that serve their processes.
+    void find_taken_nics() {
+        for (const auto& target : still_.placements().queues)
+            if (!target.nic.empty()) seen_.taken_nics.try_emplace(target.nic, target.policy);
+        for (const auto& policy : still_.policies().policies)
+            for (const auto& server : seen_.servers)
+                if (server.policy == policy.name && needs_sockets(policy))
+                    for (const auto& nic : server.nics)
+                        seen_.taken_nics.try_emplace(nic, policy.name);
+    }
+
+    /// The recorded kernel can steer: affinityd.policy(5), STEERING.
+    [[nodiscard]] bool records_bpf() const {
+        constexpr std::pair<unsigned, unsigned> first{5, 11};
+        const auto text = root_.proc().text("version").value_or("");
+        const auto words = split_words(text); // "Linux version 6.12.0-1-amd64 (...) ..."
+        if (words.size() < 3) return true;
+        const auto parts = affinityd::split(words[2], '.');
+        if (parts.size() < 2) return true;
+        const auto minor = parts[1].substr(0, parts[1].find_first_not_of("0123456789"));
+        return std::pair(parse_number<unsigned>(parts[0]).value_or(first.first),
+                         parse_number<unsigned>(minor).value_or(first.second)) >= first;
+    }
+
     /// The service of a process, or its program.
     void group_processes() {
         std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> places;
@@ -304,7 +332,12 @@ class ServerReading {
             if (process.scan.is_kernel() || process.scan.id().tid == ::getpid()) continue;
             planner::Server one;
             const auto names = affinityd::policy::system_cgroup_names(facts.cgroup());
-            one.is_in_container = !affinityd::policy::parse_cgroup_path(facts.cgroup()).container_id.empty();
+            const auto container = affinityd::policy::parse_cgroup_path(facts.cgroup());
+            one.is_in_container = !container.container_id.empty();
+            if (one.is_in_container && still_.cpuset(process) != nullptr)
+                one.manager = facts.cgroup().find("kubepods") != std::string::npos ? "the kubelet"
+                              : container.container_runtime.empty()                ? "a container manager"
+                                                                    : container.container_runtime;
             if (!one.is_in_container && names.unit.ends_with(".service") && !names.unit.starts_with("user@"))
                 one.name = one.unit = names.unit;
             else if (one.exe = facts.exe(); one.exe.empty())
@@ -500,9 +533,11 @@ Document suggest_document(const std::vector<planner::Suggestion>& suggestions,
         }
         const auto text = planner::file_text(one);
         json outcome;
-        if (options.write)
-            outcome = need(edit_policy(globals, one.file, text)).value["outcome"];
-        else {
+        if (options.write) {
+            auto edited = need(edit_policy(globals, one.file, text));
+            outcome = edited.value["outcome"];
+            std::ranges::move(edited.blocks, std::back_inserter(document.blocks));
+        } else {
             document.heading("# " + one.file).gap = !proposals.empty();
             document.verbatim(text);
         }
