@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -102,7 +103,6 @@ class Proposing {
         result_.busy = busy_cpus(server);
         for (const auto& process : server.processes) {
             result_.pids.push_back(process.pid);
-            parents_.insert(process.parent);
             for (const auto& thread : process.threads) {
                 auto& kind = kinds_[pattern_for(thread.name, true)];
                 ++kind.threads;
@@ -287,15 +287,20 @@ class Proposing {
     [[nodiscard]] Team team_of(const ServerListener& listener) const {
         Team team;
         std::vector<const ServerProcess*> holders;
-        std::size_t others = 0; // children that have the listener no more
-        for (const auto& process : server_.processes) {
-            const bool has_it = listener.pids.contains(process.pid);
-            if (has_it) holders.push_back(&process);
-            if (has_it && !parents_.contains(process.pid)) team.takers.push_back(&process);
-            others += !has_it && listener.pids.contains(process.parent);
-        }
-        team.is_forking = team.takers.empty() && others > 1;
+        std::set<int> masters;
+        for (const auto& process : server_.processes)
+            if (listener.pids.contains(process.pid)) {
+                holders.push_back(&process);
+                masters.insert(process.parent);
+            }
+        std::ranges::copy_if(holders, std::back_inserter(team.takers),
+                             [&](const auto* process) { return !masters.contains(process->pid); });
         if (team.takers.empty()) team.takers = holders;
+        const auto others = static_cast<std::size_t>( // that have the listener no more
+            std::ranges::count_if(server_.processes, [&](const ServerProcess& process) {
+                return process.parent == team.takers.front()->pid && !listener.pids.contains(process.pid);
+            }));
+        team.is_forking = team.takers.size() == 1 && others > 1;
         const auto threads = team.takers.size() == 1 ? workers_in(*team.takers.front()) : 0;
         team.are_threads = threads > 1;
         team.workers = team.is_forking ? others : std::max(team.takers.size(), threads);
@@ -580,7 +585,6 @@ class Proposing {
     std::string file_;
     std::vector<std::string> nics_;            ///< whose queues this policy may place
     std::map<std::string, std::string> taken_; ///< the others, and the policies that do
-    std::set<int> parents_;
     ThreadKinds kinds_;
     Suggestion result_{};
 };

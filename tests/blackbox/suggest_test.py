@@ -179,6 +179,33 @@ class Neighbours(Suggest):
         self.assertEqual([], self.problems(proposals))
 
 
+class Masters(Suggest):
+    """Processes that only hold listeners for their children are no workers."""
+
+    def asked(self, workers, children, others):
+        """A master, workers that have its listener, `children` of each that have it no more, and others of the master's."""
+        root = self.bin / f"root{len(list(self.bin.iterdir()))}"
+        host = Host(root)
+        host.fast_nic(8)
+        of = {"unit": "web.service", "exe": "/usr/sbin/web"}
+        host.server(900, "web", **of)
+        for worker in range(workers):
+            host.server(901 + worker, "web", busy=0.5, cpu=worker, ppid=900, **of)
+            for child in range(children):
+                host.server(1000 + 10 * worker + child, "web", busy=0.1, ppid=901 + worker, **of)
+        for other in range(others):
+            host.server(950 + other, "web", ppid=900, **of)
+        host.listen(80, 1, [900, *range(901, 901 + workers)])
+        answer = self.suggest(root=root)
+        return " ".join(line["reason"] for line in answer["proposals"][0]["lines"]) + " ".join(answer["proposals"][0]["advice"])
+
+    def test_workers_with_children_of_their_own(self):
+        self.assertIn("4 workers take the connections of port 80 from one socket", self.asked(4, children=2, others=0))
+
+    def test_one_worker_and_others_that_take_none(self):
+        self.assertIn("one thread takes and serves the connections of port 80", self.asked(1, children=0, others=2))
+
+
 class Databases(Suggest):
     """A process for each connection."""
 
