@@ -257,9 +257,10 @@ class Examination {
         containers();
         for (const auto& nic : seen_.machine.nics)
             if (nic.up && !nic.device.empty()) interface(nic);
-        // Fewer may be those of several devices of a kind, such as sound cards.
+        // Fewer may be those of several devices of a kind, such as sound cards or ports of USB.
         for (const auto& [stem, lines] : families_)
-            if (lines.size() > 2 && stem != lines.front()->actions.front())
+            if (lines.size() > 2 && stem != lines.front()->actions.front() &&
+                lines.front()->chip.contains("MSI"))
                 queues({std::string(stem) + "*", "irqs", topology_.online, std::nullopt}, lines);
         for (std::size_t i = 0; i < seen_.policies.policies.size(); ++i)
             if (const auto* resolved = seen_.placements.find(seen_.policies.policies[i].name);
