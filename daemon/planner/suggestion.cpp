@@ -195,8 +195,8 @@ class Proposing {
         const CpuSet isolated = cpus & topology_.isolated, others = cpus - isolated;
         const bool can_share = isolated.count() > 1 && others.empty();
         if (!server_.manager.empty() && (server_.manager == kubelet || !can_share))
-            return leave(fmt::format("its cpuset moves: leave it ({} gave it CPUs {})", server_.manager,
-                                     cpus.to_list()));
+            return leave(fmt::format("its cpuset moves: leave it ({} gave it {} {})", server_.manager,
+                                     cpus.count() > 1 ? "CPUs" : "CPU", cpus.to_list()));
         std::size_t threads = 0;
         for (const auto& [pattern, kind] : kinds_)
             threads += kind.threads;

@@ -90,6 +90,15 @@ class Cases(Planned):
                     (folder / f"{at}.yaml").write_text(mend.removeprefix("a policy: "), encoding="utf-8")
                 self.assertEqual([], warnings())
 
+    def several_isolated_cpus_are_dealt_out_by_the_proposal(self):
+        root = self.unpacked("suggest-isolated-changes-everything")
+        proposals = affinityctl("--root", root, "--json", "suggest").json["proposals"]
+        self.assertEqual(["ubersdr"], [one["server"] for one in proposals])
+        self.assertNotIn("changes nothing", proposals[0]["text"])
+        file = self.bin / "ubersdr.yaml"
+        file.write_text(proposals[0]["text"], encoding="utf-8")
+        self.assertEqual(["1"] * 4 + ["2"] * 3, sorted(action["to"] for action in self.actions(root, file)))
+
     def a_partition_made_at_run_time_is_left_alone(self):
         root = self.unpacked("isolated-partition-unknown")
         for file in ("irq.yaml", "nginx.yaml"):
@@ -118,6 +127,7 @@ class Cases(Planned):
         test_each_has_its_expected_plan = each_has_its_expected_plan
         test_each_has_its_expected_cpu_sets = each_has_its_expected_cpu_sets
         test_each_has_its_warnings_of_doctor = each_has_its_warnings_of_doctor_and_none_once_they_are_mended
+        test_several_isolated_cpus_are_dealt_out = several_isolated_cpus_are_dealt_out_by_the_proposal
         test_a_partition_made_at_run_time_is_left_alone = a_partition_made_at_run_time_is_left_alone
         test_one_queue_is_spread_over_the_cores_of_a_router = one_queue_is_spread_over_the_cores_of_a_router
         test_a_thread_away_from_its_interrupts_is_noted = a_thread_away_from_its_interrupts_is_noted
