@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl doctor: finds all that works against affinity on this machine or a recorded one, and its mend.
-#include "planner/doctor.hpp"
+#include "affinityctl/survey/doctor.hpp"
 
 #include "accounting/nic_usage.hpp"
 #include "affinityctl/offline/still_machine.hpp"
@@ -103,7 +103,7 @@ class Reading {
                                             .machine = still.machine(),
                                             .placements = still.placements()} {}
 
-    const planner::Examined& read(const json& status) {
+    const survey::Examined& read(const json& status) {
         for (std::size_t i = 0; i < still_.policies().policies.size(); ++i)
             seen_.nics.push_back(still_.nics(i));
         read_processes();
@@ -136,7 +136,7 @@ class Reading {
                 if (scan.comm() == "tuned") seen_.tuned = scan.id().tid;
             }
             auto* group = scan.is_kernel() ? nullptr : group_of(process);
-            planner::ExaminedProcess examined{
+            survey::ExaminedProcess examined{
                 .pid = scan.id().tid, .parent = scan.parent(), .comm = scan.comm()};
             std::map<int, affinityd::CpuSet> placed;
             still_.plan(process, [&](const auto& thread, const planner::ThreadPlan& plan) {
@@ -161,7 +161,7 @@ class Reading {
                 }
                 const auto maps = root_.proc().text(fmt::format("{}/numa_maps", examined.pid));
                 lacks_memory_ = lacks_memory_ || (!maps && !root_.is_live() && !scan.is_kernel());
-                examined.private_kib = planner::private_memory(maps.value_or(""));
+                examined.private_kib = survey::private_memory(maps.value_or(""));
             }
             seen_.processes.push_back(std::move(examined));
         }
@@ -169,8 +169,8 @@ class Reading {
 
     /// The container of a process, or else its control group; nullptr: that of all, or one of a pod that only
     /// holds its namespaces.
-    planner::ExaminedGroup* group_of(const SeenProcess& process) {
-        using Kind = planner::ExaminedGroup::Kind;
+    survey::ExaminedGroup* group_of(const SeenProcess& process) {
+        using Kind = survey::ExaminedGroup::Kind;
         const auto& path = process.scan.facts().cgroup();
         auto names = affinityd::policy::parse_cgroup_path(path);
         const bool is_container = !names.container_id.empty();
@@ -178,7 +178,7 @@ class Reading {
         const auto [place, is_new] =
             places_.try_emplace(is_container ? names.container_id : path, seen_.groups.size());
         if (!is_new) return &seen_.groups[place->second];
-        planner::ExaminedGroup group;
+        survey::ExaminedGroup group;
         if (is_container) {
             const auto id = names.container_id.substr(0, 12);
             group.kind = Kind::container;
@@ -222,7 +222,7 @@ class Reading {
         for (const auto& socket : table->sockets)
             if (socket.protocol == inventory::Protocol::tcp && socket.listens())
                 inodes[socket.port].push_back(socket.inode);
-        std::map<std::uint64_t, planner::ExaminedListener> alone;
+        std::map<std::uint64_t, survey::ExaminedListener> alone;
         for (const auto& [port, sockets] : inodes)
             if (sockets.size() == 1) alone[sockets.front()].port = port;
         constexpr std::size_t most = 4096; // descriptors of a process
@@ -293,12 +293,12 @@ class Reading {
 
     StillMachine& still_;
     const Root& root_;
-    planner::Examined seen_;
+    survey::Examined seen_;
     std::map<std::string, std::size_t> places_; ///< of groups, by container or path
     bool lacks_memory_ = false;
 };
 
-Document doctor_document(const std::vector<planner::Finding>& findings, std::vector<std::string> unread) {
+Document doctor_document(const std::vector<survey::Finding>& findings, std::vector<std::string> unread) {
     Document document;
     json found = json::array();
     const auto warnings = static_cast<std::size_t>(std::ranges::count_if(
@@ -339,7 +339,7 @@ Outcome run_doctor(const DoctorOptions& options, const Globals& globals) {
     const auto& seen = reading.read(status_if_any(globals));
     auto unread = still->missing_parts();
     if (reading.lacks_memory()) unread.emplace_back("memory of processes (proc/PID/numa_maps)");
-    return doctor_document(planner::examine(seen), std::move(unread));
+    return doctor_document(survey::examine(seen), std::move(unread));
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/doctor.hpp"
+#include "affinityctl/survey/doctor.hpp"
 
 #include "base/text.hpp"
 #include "machine/vectors.hpp"
@@ -19,7 +19,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
+
+namespace irq = affinityd::irq;
+namespace machine = affinityd::machine;
+namespace netdev = affinityd::netdev;
+namespace planner = affinityd::planner;
+namespace policy = affinityd::policy;
+namespace topology = affinityd::topology;
+using affinityd::counted;
+using affinityd::CpuSet;
+using affinityd::grouped;
+using affinityd::is_digit;
+using affinityd::parse_number;
+using affinityd::split_words;
+using planner::groups_of;
 
 namespace {
 
@@ -511,7 +525,7 @@ class Examination {
 
     /// A policy sets this map.
     [[nodiscard]] bool is_set(const netdev::Nic& nic, const netdev::Queue& queue) const {
-        return std::ranges::any_of(seen_.placements.queues, [&](const QueueTarget& target) {
+        return std::ranges::any_of(seen_.placements.queues, [&](const planner::QueueTarget& target) {
             const auto* map = std::get_if<machine::SteeringMask>(&target.subject);
             return map != nullptr && map->nic == nic.name && map->direction == queue.direction &&
                    map->queue == queue.index;
@@ -556,7 +570,7 @@ class Examination {
             add(Ailment::xps_unset, {nic.name, std::to_string(all.size())});
     }
 
-    void policy(std::size_t at, const ResolvedPolicy& resolved) {
+    void policy(std::size_t at, const planner::ResolvedPolicy& resolved) {
         const auto& policy = *resolved.policy;
         managed_interrupts(at, policy);
         if (policy.model == Model::none || policy.model == Model::irq) return;
@@ -618,7 +632,7 @@ class Examination {
         std::map<std::size_t, std::size_t> by_rule;
         const auto& threads = workers.front()->threads;
         for (unsigned i = 0; i < threads.size(); ++i)
-            if (const auto rule = Matcher::thread_rule(policy, threads[i].comm, i);
+            if (const auto rule = planner::Matcher::thread_rule(policy, threads[i].comm, i);
                 rule && !policy.threads[*rule].leave && !policy.threads[*rule].placement.cpus)
                 ++by_rule[*rule];
         std::size_t most = 0;
@@ -627,7 +641,7 @@ class Examination {
         return most;
     }
 
-    void server_nic(const ResolvedPolicy& resolved, const netdev::Nic& nic, std::size_t workers) {
+    void server_nic(const planner::ResolvedPolicy& resolved, const netdev::Nic& nic, std::size_t workers) {
         const auto* node = nic.node ? topology_.node(*nic.node) : nullptr;
         if (topology_.nodes.size() > 1 && node != nullptr && !node->cpus.empty() &&
             !resolved.allowed.intersects(node->cpus))
@@ -763,7 +777,7 @@ std::string yaml_list(const std::vector<std::string>& texts) {
 
 std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps) {
     std::map<unsigned, std::uint64_t> kib;
-    for (const auto line : split(numa_maps, '\n')) {
+    for (const auto line : affinityd::split(numa_maps, '\n')) {
         std::map<unsigned, std::uint64_t> pages;
         std::uint64_t page_kib = 4;
         bool is_private = false;
@@ -787,4 +801,4 @@ std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps) {
     return kib;
 }
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey

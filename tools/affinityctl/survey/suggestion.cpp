@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/suggestion.hpp"
+#include "affinityctl/survey/suggestion.hpp"
 
+#include "affinityctl/survey/doctor.hpp"
 #include "base/escape.hpp"
 #include "base/text.hpp"
 #include "netdev/nic.hpp"
-#include "planner/doctor.hpp"
 #include "planner/slots.hpp"
 #include "policy/pattern.hpp"
 #include "policy/policy.hpp"
@@ -17,7 +17,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
+
+namespace netdev = affinityd::netdev;
+namespace policy = affinityd::policy;
+namespace topology = affinityd::topology;
+using affinityd::counted;
+using affinityd::CpuSet;
+using affinityd::escaped;
+using affinityd::grouped;
+using affinityd::is_digit;
+using affinityd::split_words;
+using affinityd::planner::groups_of;
 
 namespace {
 
@@ -668,4 +679,4 @@ std::string file_text(const Suggestion& suggestion) {
     return text;
 }
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey
