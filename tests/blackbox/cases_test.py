@@ -35,6 +35,16 @@ SETS = {
     "one-queue-router-no-rps": {"kind:performance": "4-7"},
 }
 
+# Case -> words of the warnings that doctor gives of it.
+DOCTOR = {
+    "doctor-misses-interrupts-on-a-pods-cpus": [
+        "4 interrupts come to CPUs 2-5, which only a pod of kubelet's CPU manager has (cpuset of kubepods-podg1): IRQ 42 (eth0-Tx-Rx-2)",
+        "kubelet.service, containerd.service"],
+    "doctor-silent-all-queues-on-cpu-0": ["all 8 queues of ens192 fire on CPU 0 of 46 (at least 250,000,000 interrupts each)"],
+    "suggest-isolated-changes-everything": [
+        "IRQ 30 (eth0)", "7 threads of docker:0b06980bee2d share isolated CPU 1 of 1-2: the kernel balances no load over isolated CPUs"],
+}
+
 
 class Cases(Planned):
     def unpacked(self, name):
@@ -66,6 +76,32 @@ class Cases(Planned):
                     self.assertIn(expected, answer.text)
                     self.assertEqual(0 if expected[0] in "0123456789" else 2, answer.code)
 
+    def each_has_its_warnings_of_doctor_and_none_once_they_are_mended(self):
+        for name, expected in DOCTOR.items():
+            with self.subTest(name):
+                root, folder = self.unpacked(name), self.bin / f"{name}.d"
+                folder.mkdir()
+
+                def warnings(root=root, folder=folder):
+                    found = affinityctl("--root", root, "--json", "doctor", folder, code=(0, 3)).json["findings"]
+                    return [(one["sentence"], one["mend"]) for one in found if one["severity"] == "warning"]
+                found = warnings()
+                self.assertEqual(len(expected), len(found), found)
+                for words, (sentence, _) in zip(expected, found):
+                    self.assertIn(words, sentence)
+                for at, (_, mend) in enumerate(found):
+                    (folder / f"{at}.yaml").write_text(mend.removeprefix("a policy: "), encoding="utf-8")
+                self.assertEqual([], warnings())
+
+    def several_isolated_cpus_are_dealt_out_by_the_proposal(self):
+        root = self.unpacked("suggest-isolated-changes-everything")
+        proposals = affinityctl("--root", root, "--json", "suggest").json["proposals"]
+        self.assertEqual(["ubersdr"], [one["server"] for one in proposals])
+        self.assertNotIn("changes nothing", proposals[0]["text"])
+        file = self.bin / "ubersdr.yaml"
+        file.write_text(proposals[0]["text"], encoding="utf-8")
+        self.assertEqual(["1"] * 4 + ["2"] * 3, sorted(action["to"] for action in self.actions(root, file)))
+
     def a_partition_made_at_run_time_is_left_alone(self):
         root = self.unpacked("isolated-partition-unknown")
         for file in ("irq.yaml", "nginx.yaml"):
@@ -93,6 +129,8 @@ class Cases(Planned):
     if CASES.is_dir():
         test_each_has_its_expected_plan = each_has_its_expected_plan
         test_each_has_its_expected_cpu_sets = each_has_its_expected_cpu_sets
+        test_each_has_its_warnings_of_doctor = each_has_its_warnings_of_doctor_and_none_once_they_are_mended
+        test_several_isolated_cpus_are_dealt_out = several_isolated_cpus_are_dealt_out_by_the_proposal
         test_a_partition_made_at_run_time_is_left_alone = a_partition_made_at_run_time_is_left_alone
         test_one_queue_is_spread_over_the_cores_of_a_router = one_queue_is_spread_over_the_cores_of_a_router
         test_a_thread_away_from_its_interrupts_is_noted = a_thread_away_from_its_interrupts_is_noted

@@ -201,6 +201,128 @@ class Interfaces(Doctor):
         self.none()
 
 
+class Queues(Doctor):
+    """Where the interrupts of a device's queues come."""
+
+    def fire(self, *cpus, first=40):
+        self.host.fire({first + at: cpu for at, cpu in enumerate(cpus)})
+
+    def test_all_queues_of_a_nic_on_one_cpu(self):
+        self.machine()
+        self.fire(0, 0, 0, 0)
+        self.add_policy(self.only("queues-on-one-cpu", "all 4 queues of eth0 fire on CPU 0 of 8 (at least 250,000 interrupts each)"))
+        self.none()
+        self.machine()
+        self.host.fire({40: 0, 41: 0}, count=999)  # they are not used
+        self.none()
+
+    def test_all_queues_of_a_disk_on_one_cpu(self):
+        self.machine()
+        disk = [self.host.irq(f"nvme0q{queue}", cpus={2}) for queue in range(5)]
+        self.fire(2, 2, 2, 2, 2, first=disk[0])
+        self.add_policy(self.only("queues-on-one-cpu", "all 5 queues of nvme0q* fire on CPU 2 of 8"))
+        self.none()
+
+    def test_queues_of_a_disk_that_the_kernel_has_spread(self):
+        self.machine()
+        disk = [self.host.irq(f"nvme0q{queue}", cpus={2 * queue, 2 * queue + 1}) for queue in range(4)]
+        self.fire(0, 2, 4, 6, first=disk[0])
+        self.none()
+
+    def test_all_queues_on_the_node_that_the_nic_is_not_on(self):
+        self.machine(nodes=2)
+        self.fire(4, 5, 6, 7)
+        self.add_policy(self.only("queues-on-one-node", "all 4 queues of eth0 fire on node 1, and it is on node 0"))
+        self.none()
+        self.machine(nodes=2)
+        self.fire(0, 1, 2, 3)
+        self.none()
+
+    def test_more_queues_than_the_node_has_cores(self):
+        self.machine(nodes=2)
+        disk = [self.host.irq(f"nvme0q{queue}") for queue in range(6)]
+        self.fire(0, 1, 2, 3, 0, 1, first=disk[0])
+        self.add_policy(self.only("queues-on-one-node", "all 6 queues of nvme0q* fire on node 0, which has 4 cores"))
+        self.none()
+
+    def test_queues_stacked_on_one_cpu_of_several(self):
+        self.machine()
+        self.fire(0, 0, 0, 1)
+        self.add_policy(self.only("queues-stacked", "3 queues of eth0 fire on CPU 0, and 6 cores near it, such as that of CPU 2, take none of its 4 queues"))
+        self.none()
+        self.machine(cpus=4)
+        self.fire(3, 2, 1, 0)
+        self.none()
+
+    def test_pairs_of_queues_are_not_stacked(self):
+        self.machine(labels=[f"eth0-{way}-{queue}" for queue in range(4) for way in ("rx", "tx")])
+        self.fire(0, 0, 1, 1, 2, 2, 3, 3)
+        self.none()
+
+    def test_labels_that_fit_no_form_without_a_list_of_interrupts(self):
+        """Half of the labels are known: the others hold the interface's name."""
+        self.machine()
+        self.host.nic("end0", ["end0-TxRx-0", "end0-TxRx-1", "end0:q:2", "end0:q:3"], driver="ixgbe", pci="0000:51:00.0", queues=(4, 1), msi=False)
+        mend = self.only("unknown-label", "2 interrupts of end0", "end0:q:2")
+        file, _, text = mend.partition(": ")
+        self.host.put(file.removeprefix("/"), text)
+        self.none()
+
+    def test_maps_of_transmit_queues_come_last(self):
+        self.machine()
+        for queue in range(4):
+            self.host.put(self.queue(queue, "tx") + "xps_cpus", "0")
+        self.host.put(SYSTEM + "cpufreq/scaling_governor", "powersave")
+        self.assertEqual(["powersave", "xps-unset"], list(self.doctor()))
+
+
+class Containers(Doctor):
+    """CPUs that a container has by its cpuset."""
+
+    POD = "/kubepods.slice/kubepods-podg1.slice/cri-containerd-" + 64 * "a" + ".scope"
+    BATCH = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podb.slice/cri-containerd-" + 64 * "b" + ".scope"
+
+    def group(self, pid, name, path, cpus, threads=0):
+        self.host.process(pid, name, cgroup=path, cpus=cpus, threads={pid + 1 + at: f"w{at}" for at in range(threads)})
+        self.host.cpuset(path, cpus)
+
+    def test_interrupts_and_services_on_a_pods_cpus(self):
+        self.machine()
+        for pid in (900, 901, 902):
+            shutil.rmtree(self.host.root / f"proc/{pid}")
+        self.host.fire({40: 2, 41: 3, 42: 6, 43: 7})
+        self.host.process(700, "kubelet", unit="kubelet.service")
+        self.group(1000, "app", self.POD, {2, 3})
+        self.group(1100, "batch", self.BATCH, {0, 1, 4, 5, 6, 7})
+        for pid, path in ((1001, self.POD), (1101, self.BATCH)):  # of the pods' namespaces
+            self.host.process(pid, "pause", cgroup=path.replace("aaaa", "cccc").replace("bbbb", "dddd"))
+        found = self.doctor()
+        self.assertEqual(["irq-on-container", "service-on-container"], list(found))
+        self.assertIn("2 interrupts come to CPUs 2-3, which only a pod of kubelet's CPU manager has (cpuset of kubepods-podg1): IRQ 40 (eth0-TxRx-0)",
+                      found["irq-on-container"]["sentence"])
+        self.assertIn("kubelet.service", found["service-on-container"]["sentence"])
+        for number, finding in enumerate(found.values()):
+            self.write(f"mend{number}", finding["mend"].removeprefix("a policy: "))
+        self.none()
+
+    def test_cpus_that_containers_share(self):
+        self.machine()
+        self.host.fire({40: 2, 41: 3, 42: 6, 43: 7})
+        for pid, cpus in ((1000, {0, 1, 2, 3}), (1100, {2, 3}), (1200, range(8))):
+            self.group(pid, "app", f"/docker/{pid:064d}", cpus)
+        self.none()
+
+    def test_threads_that_share_isolated_cpus(self):
+        self.machine(isolated={6, 7})
+        path = "/system.slice/docker-" + 64 * "e" + ".scope"
+        self.group(1000, "radio", path, {6, 7}, threads=3)
+        self.add_policy(self.only("isolated-container", "4 threads of docker:eeeeeeeeeeee share isolated CPU 6 of 6-7"))
+        self.none()
+        self.machine(isolated={6, 7})
+        self.group(1000, "radio", path, {6, 7})  # a single thread
+        self.none()
+
+
 class Servers(Doctor):
     def listeners(self, inodes):
         """On port 8080, which the server's processes all have open."""

@@ -99,6 +99,19 @@ class Recorded:
         self.write_interrupts()
         return number
 
+    def fire(self, places, count=250_000):
+        """{interrupt: CPU}: so often these have come to that CPU, and to no other."""
+        self.rows = [(number, places.get(number, effective), chip, label, count if number in places else had)
+                     for number, effective, chip, label, had in self.rows]
+        for number, cpu in places.items():
+            self.put(f"proc/irq/{number}/effective_affinity", bits({cpu}))
+            self.put(f"proc/irq/{number}/effective_affinity_list", cpu)
+        self.write_interrupts()
+
+    def cpuset(self, path, cpus):
+        """Of a control group."""
+        self.put(f"sys/fs/cgroup{path}/cpuset.cpus.effective", numbers(cpus))
+
     def free(self, irqs):
         """The handlers of these interrupts go, as when a link is down or a device is reset; the interrupts stay."""
         self.freed = [row for row in self.rows if row[0] in irqs]

@@ -67,7 +67,7 @@ def haproxy(root):
     of = {"unit": "haproxy.service", "exe": "/usr/sbin/haproxy"}
     host.server(900, "haproxy", **of)
     host.server(910, "haproxy", [("haproxy", 0.5, cpu) for cpu in range(1, 8)], busy=0.5, ppid=900, uid=110, **of)
-    host.listen(443, 1, [910])
+    host.listen(443, 1, [900, 910])
 
 
 def postgresql(root):
@@ -174,7 +174,7 @@ WORLDS = {
                                                 "absent": ("cpus", "threads"), "switch": None}},
     redis_with_io_threads: {"redis-server.service": {
         "policy": {"match": {"unit": "redis-server.service"}, "affinity": "full", "steer": "flows"} | CORE, "switch": None,
-        "rules": {"redis-server": {}, "io_thd_2": {}, "bio_aof": ASIDE, "bio_lazy_free": ASIDE, "jemalloc_bg_thd": ASIDE}}},
+        "rules": {"redis-server": {"bind": "llc"}, "io_thd_2": {}, "bio_aof": ASIDE, "bio_lazy_free": ASIDE, "jemalloc_bg_thd": ASIDE}}},
     memcached: {"memcached.service": {"policy": {"match": {"unit": "memcached.service"}, "affinity": "full", "steer": "flows"} | CORE, "switch": None,
                                       "rules": {"mc-worker": {}, "mc-lrumaint": ASIDE, "mc-slabmaint": ASIDE}}},
     jvm: {"tomcat10.service": {"policy": {"match": {"unit": "tomcat10.service"}, "bind": "set"}, "absent": ("spread", "steer", "cpus", "nics"), "switch": None,

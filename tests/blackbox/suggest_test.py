@@ -97,6 +97,140 @@ class Worlds(Suggest):
         self.assertEqual((12, 12), (len(WORLDS), met))
 
 
+class Cpusets(Suggest):
+    """Servers that have CPUs of their own already."""
+
+    POD = "/kubepods.slice/kubepods-podg1.slice/cri-containerd-" + 64 * "a" + ".scope"
+    DOCKER = "/system.slice/docker-" + 64 * "b" + ".scope"
+
+    def asked(self, path, cpus, threads=3, **options):
+        """The answer for a server in that control group."""
+        root = self.bin / f"root{len(list(self.bin.iterdir()))}"
+        host = Host(root, **options)
+        host.fast_nic(4)
+        host.server(900, "radio", [("worker", 0.4, 1)] * threads, busy=0.4, cgroup=path, cpus=cpus)
+        host.cpuset(path, cpus)
+        answer = self.suggest(root=root)
+        actions = [affinityctl("--root", root, "--json", "plan", self.checked(one, "--root", root), code=None).json for one in answer["proposals"]]
+        return answer, [cpus for plan in actions for cpus in sorted(action["to"] for action in plan["actions"])], [plan["problems"] for plan in actions]
+
+    def left(self, *words, **options):
+        answer, _, _ = self.asked(*words, **options)
+        self.assertEqual([], answer["proposals"])
+        return answer["left"][0]["why"]
+
+    def test_those_that_a_manager_moves_are_left(self):
+        self.assertEqual("its cpuset moves: leave it (the kubelet gave it CPUs 2-5)", self.left(self.POD, {2, 3, 4, 5}))
+        self.assertEqual("its cpuset moves: leave it (docker gave it CPUs 2-5)", self.left(self.DOCKER, {2, 3, 4, 5}))
+        self.assertIn("leave it", self.left(self.POD, {6, 7}, isolated={6, 7}))
+
+    def test_several_isolated_ones_are_dealt_out(self):
+        for path in (self.DOCKER, "/system.slice/radio.service"):
+            answer, places, problems = self.asked(path, {6, 7}, isolated={6, 7})
+            keys = {line["key"]: value_of(line["value"]) for line in answer["proposals"][0]["lines"]}
+            self.assertEqual(("6-7", "cpu", "cpu"), (keys["cpus"], keys["spread"], keys["bind"]))
+            self.assertNotIn("changes nothing", answer["proposals"][0]["text"])
+            self.assertIn("changes masks", answer["proposals"][0]["text"])
+            self.assertEqual((["6", "6", "7", "7"], [[]]), (places, problems))
+        self.assertIn("one thread", self.left(self.DOCKER, {6, 7}, threads=0, isolated={6, 7}))
+
+    def test_isolated_ones_among_others_are_left_out(self):
+        answer, places, problems = self.asked("/system.slice/radio.service", {4, 5, 6, 7}, isolated={6, 7})
+        self.assertIn("changes masks", answer["proposals"][0]["text"])
+        self.assertEqual((["4-5"] * 4, [[]]), (places, problems))
+
+    def test_one_that_says_so_changes_nothing(self):
+        for cpus, isolated in (({2, 3}, ()), ({7}, {7}), ({0, 1, 2}, {7})):
+            answer, places, problems = self.asked("/system.slice/radio.service", cpus, isolated=isolated)
+            self.assertIn("changes nothing at first", answer["proposals"][0]["text"])
+            self.assertEqual(([], [[]]), (places, problems))
+
+
+class Neighbours(Suggest):
+    """Proposals that are installed together."""
+
+    def machine(self, **options):
+        self.root = self.bin / "root"
+        self.host = Host(self.root, cpus=16, **options)
+        self.host.fast_nic(8)
+        self.host.nginx(8, 8)
+        self.host.server(1900, "haproxy", [("haproxy", 0.5, cpu) for cpu in range(1, 8)], busy=0.5, unit="haproxy.service", exe="/usr/sbin/haproxy", uid=110)
+        self.host.listen(443, 8, [1900])
+
+    def problems(self, proposals):
+        files = [self.checked(one, "--root", self.root) for one in proposals]
+        return affinityctl("--root", self.root, "--json", "plan", *files, code=None).json["problems"]
+
+    def test_two_servers_at_one_nic(self):
+        self.machine(nodes=2)
+        proposals = self.suggest(root=self.root)["proposals"]
+        self.assertEqual(["haproxy.service", "nginx.service"], [one["server"] for one in proposals])
+        keys = [{line["key"]: value_of(line["value"]) for line in one["lines"]} for one in proposals]
+        self.assertEqual(("full", None, "nic:eth0"), (keys[0]["affinity"], keys[1].get("affinity"), keys[1].get("near")))
+        self.assertIn("policy haproxy places the queues of eth0", proposals[1]["text"])
+        self.assertEqual([], self.problems(proposals))
+
+    def test_two_servers_at_one_nic_and_one_cache(self):
+        self.machine()
+        proposals = self.suggest(root=self.root)["proposals"]
+        keys = [{line["key"]: value_of(line["value"]) for line in one["lines"]} for one in proposals]
+        self.assertEqual([("full", "core"), (None, "core")], [(one.get("affinity"), one["bind"]) for one in keys])
+        self.assertIn("policy haproxy places the queues of eth0", proposals[1]["text"])
+        self.assertEqual([], self.problems(proposals))
+
+
+class Masters(Suggest):
+    """Processes that only hold listeners for their children are no workers."""
+
+    def asked(self, workers, children, others):
+        """A master, workers that have its listener, `children` of each that have it no more, and others of the master's."""
+        root = self.bin / f"root{len(list(self.bin.iterdir()))}"
+        host = Host(root)
+        host.fast_nic(8)
+        of = {"unit": "web.service", "exe": "/usr/sbin/web"}
+        host.server(900, "web", **of)
+        for worker in range(workers):
+            host.server(901 + worker, "web", busy=0.5, cpu=worker, ppid=900, **of)
+            for child in range(children):
+                host.server(1000 + 10 * worker + child, "web", busy=0.1, ppid=901 + worker, **of)
+        for other in range(others):
+            host.server(950 + other, "web", ppid=900, **of)
+        host.listen(80, 1, [900, *range(901, 901 + workers)])
+        answer = self.suggest(root=root)
+        return " ".join(line["reason"] for line in answer["proposals"][0]["lines"]) + " ".join(answer["proposals"][0]["advice"])
+
+    def test_workers_with_children_of_their_own(self):
+        self.assertIn("4 workers take the connections of port 80 from one socket", self.asked(4, children=2, others=0))
+
+    def test_one_worker_and_others_that_take_none(self):
+        self.assertIn("one thread takes and serves the connections of port 80", self.asked(1, children=0, others=2))
+
+
+class Databases(Suggest):
+    """A process for each connection."""
+
+    def asked(self, **options):
+        root = self.bin / f"root{len(list(self.bin.iterdir()))}"
+        host = Host(root, **options)
+        host.fast_nic(8)
+        of = {"unit": "postgresql@15-main.service", "exe": "/usr/lib/postgresql/15/bin/postgres", "uid": 111}
+        host.server(900, "postgres", **of)
+        for at in range(24):
+            host.server(920 + at, "postgres", busy=0.2, cpu=at % 8, ppid=900, **of)
+        host.listen(5432, 1, [900])
+        answer = self.suggest(root=root)
+        return answer, {line["key"]: line["value"] for one in answer["proposals"] for line in one["lines"]}
+
+    def test_processes_move_only_where_bpf_can_count(self):
+        self.assertEqual("tasks", self.asked()[1]["steer"])
+        self.assertEqual("tasks", self.asked(release="5.11.3")[1]["steer"])
+        answer, keys = self.asked(release="5.10.0-28-amd64", llcs=[range(4), range(4, 8)])
+        self.assertEqual(({"version", "match", "spread"}, "llc"), (set(keys), keys["spread"]), answer)
+        answer, keys = self.asked(release="5.10.0-28-amd64")
+        self.assertEqual({}, keys)
+        self.assertIn("share a cache", answer["left"][0]["why"])
+
+
 class Recordings(Suggest):
     def test_names_of_any_bytes_stay_in_their_quotes(self):
         names = ["x\\ny: 1", '"},{a"', "/x/", "*", "a: b #c", "]", "{nginx}", "%YAML 1.1", "\\x1b[0m", "\u202eabc", "---", "!tag", "[a-", "12345", "'"]
@@ -211,10 +345,15 @@ class Servers(Net):
         self.load()
         one = self.proposed(server, affinity="full", spread="core", bind="core", steer=None)
         self.assertEqual([], [text for text in one["advice"] if "reuseport" in text])
+        said = run(*self.near.command(PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "suggest", "--for", "1s", "--write", str(server.pid)),
+                   input="\n", code=0)
+        self.assertIn("nginx.yaml is not installed", said.out)
         refused = self.ask(str(server.pid), "--write", input="\n")
         self.assertEqual(["unchanged"], [each["outcome"] for each in refused["proposals"]])
         self.assertFalse((self.tested.policies / "nginx.yaml").exists())
-        self.ask(str(server.pid), "--write", input="y\n")
+        said = run(*self.near.command(PROGRAMS["affinityctl"], "--runtime-dir", self.tested.folder / "run", "suggest", "--for", "1s", "--write", str(server.pid)),
+                   input="y\n", code=0)
+        self.assertIn("nginx.yaml is saved", said.out)
         texts = (one["text"], (self.tested.policies / "nginx.yaml").read_text(encoding="utf-8"))
         self.assertEqual(*([line for line in text.splitlines() if not line.startswith("#")] for text in texts))
         wait_for(lambda: {allowed(pid) for pid in children(server.pid)} == {"0", "1"}, lambda: f"its workers are placed: {self.tested.status()}")
@@ -245,7 +384,8 @@ class Servers(Net):
             self.load("redis-benchmark", "-h", "10.99.0.1", "-p", "7001", "-c", "20", "-n", "100000000", "-q", "-t", "set", "-d", "2000")
             one = self.proposed(server, affinity="full", **wanted)
             rules = value_of(next(line["value"] for line in one["lines"] if line["key"] == "threads"))
-            self.assertEqual(({}, {"cpus": "housekeeping", "bind": "set"}), (rule_for(rules, "redis-server"), rule_for(rules, "bio_aof")))
+            self.assertEqual(({"bind": "llc"} if words else {}, {"cpus": "housekeeping", "bind": "set"}),
+                             (rule_for(rules, "redis-server"), rule_for(rules, "bio_aof")))
             server.end()
 
     def test_postgresql(self):

@@ -45,6 +45,8 @@ FAULTS = {
     "status reads files": ({"daemon/status/a.cpp": "#include <fstream>\n"}, "daemon/status/a.cpp:1:", "files of the host"),
     "control reads files": ({"daemon/control/a.cpp": '#include "host/file.hpp"\n'}, "daemon/control/a.cpp:1:", "files of the host"),
     "affinityctl knows app": ({"tools/affinityctl/verbs/a.cpp": '#include "app/load.hpp"\n'}, "tools/affinityctl/verbs/a.cpp:1:", "app, enforcer"),
+    "a survey reads files": ({"tools/affinityctl/survey/a.cpp": '#include "host/root.hpp"\n'}, "tools/affinityctl/survey/a.cpp:1:", "must not know files"),
+    "a large survey": ({"tools/affinityctl/survey/a.cpp": BODY * 22}, "tools/affinityctl/survey:1:", "1738 lines, more than"),
     "ttcp knows policies": ({"tools/affinity-ttcp/a.cpp": '#include "policy/policy.hpp"\n'}, "tools/affinity-ttcp/a.cpp:1:", "policies"),
     "a room below app logs": ({"daemon/state/a.cpp": 'void f() { std::cerr << 1; }\n'}, "daemon/state/a.cpp:1:", "must not log"),
     "a cycle of rooms": ({"daemon/x.hpp": '#include "y/b.hpp"\n', "daemon/y/b.hpp": '#include "z/c.hpp"\n', "daemon/z/c.hpp": '#include "y/d.hpp"\n',

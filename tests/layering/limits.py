@@ -14,19 +14,20 @@ CALLBACKS = 2
 FILES = 40
 MEDIAN = 90
 WALK_LINES = 2500
-# Lines of each room; a commit that raises one says why. The aim is in the comment where a room is above it.
+# Lines of each room, and of a folder of tools/ that is as pure; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1010, "host": 1900, "policy": 3490,  # 2,600
-    "topology": 1500, "inventory": 2680,  # 2,500
+    "base": 1010, "host": 1900, "policy": 3510,  # 2,600
+    "topology": 1500, "inventory": 2920,  # 2,700; 200 of which thread waits on which listener
     "irq": 1157, "netdev": 1480, "machine": 1500,  # 1,300
-    "locality": 395, "planner": 6860,  # 4,600; 605 of doctor, 665 of suggest, 510 of judgement and the choice of affinity: auto
+    "locality": 395, "planner": 5600,  # 4,600; 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
     "measure": 1045, "accounting": 1215,  # 1,900 together
     "enforcer": 1310,
-    "steer": 1500,
-    "coexist": 590, "status": 1395,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
-    "app": 8440,  # 4,800; 410 of trials, 250 of effects, 290 of affinity: auto; 15 for the children of processes that end while no daemon runs
+    "steer": 1625,  # 1,500; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
+    "coexist": 590, "status": 1400,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
+    "app": 8700,  # 4,800; 410 of trials, 250 of effects, 290 of affinity: auto, 230 of listeners before any connection and of namespaces one by one
     "events": 1755, "control": 1640,  # 2,800 together
+    "affinityctl/survey": 1700,  # 900 of doctor (queues, containers), 790 of suggest
 }
 # Ways that take longer to read, and how many lines they have.
 LONG_WAYS = {}
@@ -93,14 +94,15 @@ def headers_of_one_user(files):
 def rooms(files):
     lines, count = collections.Counter(), collections.Counter()
     for source in files:
-        if source.room:
-            lines[source.room] += source.text.count("\n")
-            count[source.room] += 1
-    for room in count:
-        if count[room] > FILES:
-            yield f"daemon/{room}:1: {count[room]} files, more than {FILES}"
-        if room in BUDGETS and lines[room] > BUDGETS[room]:
-            yield f"daemon/{room}:1: {lines[room]} lines, more than {BUDGETS[room]}"
+        folder = f"daemon/{source.room}" if source.room else source.folder
+        lines[folder] += source.text.count("\n")
+        count[folder] += 1
+    for folder in count:
+        budget = BUDGETS.get(folder.partition("/")[2], lines[folder])
+        if count[folder] > FILES:
+            yield f"{folder}:1: {count[folder]} files, more than {FILES}"
+        if lines[folder] > budget:
+            yield f"{folder}:1: {lines[folder]} lines, more than {budget}"
 
 
 def median(files):

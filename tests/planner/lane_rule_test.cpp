@@ -19,7 +19,7 @@ using machine::Machine;
 using test::Dice;
 
 /// 1 to 1,024 CPUs, most of them few; SMT, one to eight nodes, cache groups as wide as a node or less.
-Machine any_machine(Dice& dice) {
+Machine lane_machine(Dice& dice) {
     const unsigned threads = dice.within(1, 2), nodes = 1U << dice.upto(3), groups = dice.within(1, 4);
     const unsigned most = std::max(1U, (dice.once_in(40) ? 1024U : 96U) / (threads * nodes * groups));
     const unsigned cores = dice.within(1, most);
@@ -82,7 +82,7 @@ Machine any_machine(Dice& dice) {
     return machine;
 }
 
-CpuSet some_of(Dice& dice, const CpuSet& all) {
+CpuSet some_cpus(Dice& dice, const CpuSet& all) {
     const auto cpus = all.to_vector();
     const auto last = static_cast<unsigned>(cpus.size()) - 1;
     const unsigned from = dice.upto(last), to = dice.within(from, last);
@@ -93,32 +93,32 @@ CpuSet some_of(Dice& dice, const CpuSet& all) {
 }
 
 /// One policy with readers, beside threads that are none.
-struct Case {
+struct LaneCase {
     Machine machine;
     std::string text;
     NicUsage usage;
     bool is_irq = false;
 };
 
-Case any_case(unsigned seed) {
+LaneCase any_case(unsigned seed) {
     Dice dice(seed);
-    Case one{any_machine(dice), "match: {comm: app}\n", {}};
+    LaneCase one{lane_machine(dice), "match: {comm: app}\n", {}};
     one.is_irq = dice.once_in(5);
     one.text +=
         one.is_irq ? "affinity: irq\nnics: [\"eth*\"]\n" : "affinity: full\nnics: [\"eth*\"]\nspread: core\n";
     const auto& online = one.machine.topology.online;
-    if (dice.once_in(3)) one.text += "cpus: \"" + some_of(dice, online).to_list() + "\"\n";
+    if (dice.once_in(3)) one.text += "cpus: \"" + some_cpus(dice, online).to_list() + "\"\n";
     if (!dice.once_in(3)) one.text += "bind: " + dice.any({"core", "cpu", "llc", "node"}) + "\n";
     one.text += "threads:\n  - {name: log, leave: true}\n  - {name: bg, bind: set}\n"
                 "  - {name: far, cpus: \"" +
-                some_of(dice, online).to_list() + "\"}\n  - {name: acc, bind: llc}\n";
+                some_cpus(dice, online).to_list() + "\"}\n  - {name: acc, bind: llc}\n";
     const auto nics = static_cast<unsigned>(one.machine.nics.size());
     for (unsigned kinds = dice.within(1, 3), i = 0; i < kinds && !one.is_irq; ++i) {
         NicNames names;
         for (unsigned nic = 0; nic < nics; ++nic)
             if (dice.once_in(2)) names.push_back("eth" + std::to_string(nic));
         one.usage["p0"][{std::move(names), dice.once_in(4) ? dice.within(1, 4) : 0,
-                         dice.once_in(3) ? some_of(dice, online) : CpuSet()}] += dice.within(1, 40);
+                         dice.once_in(3) ? some_cpus(dice, online) : CpuSet()}] += dice.within(1, 40);
     }
     return one;
 }
@@ -126,7 +126,7 @@ Case any_case(unsigned seed) {
 /// A case, resolved.
 struct Dealt {
     unsigned seed;
-    Case of;
+    LaneCase of;
     policy::PolicySet set;
     Placements placements;
     explicit Dealt(unsigned number)

@@ -254,13 +254,20 @@ void masks_are_sound(const Planned& planned, const Machine& machine) {
         }
 }
 
+/// Of readers, else of tasks.
+std::size_t seats_of(const ResolvedPolicy& resolved) {
+    std::size_t seats = 0;
+    for (const auto& lanes : resolved.nics)
+        seats += lanes.seats();
+    return seats == 0 ? resolved.distributions.front().size() : seats;
+}
+
 /// "each on the core of the NIC queue that feeds it", "one worker after the other, a core each", "both
 /// hardware threads".
 void nginx_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto& tasks = planned.tasks.at("nginx");
     const auto& resolved = planned.resolved("nginx");
-    const auto lanes =
-        resolved.all_lanes.empty() ? resolved.distributions.front().size() : resolved.all_lanes.size();
+    const auto lanes = seats_of(resolved);
     std::set<unsigned> cores;
     for (const auto& task : tasks) {
         EXPECT_EQ(task.mask.to_list(),
@@ -279,7 +286,7 @@ void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
     for (const auto& task : tasks)
         EXPECT_TRUE(machine.topology.core_of(task.mask.first()).contains(task.mask));
     const auto& nics = planned.resolved("haproxy").nics;
-    if (nics.size() != 1 || tasks.size() < nics.front().lanes.size()) return;
+    if (nics.size() != 1 || tasks.size() < nics.front().seats()) return;
     for (const unsigned cpu : planned.interrupts("haproxy"))
         EXPECT_TRUE(std::ranges::any_of(tasks, [&](const auto& task) { return task.mask.contains(cpu); }))
             << "no thread runs on CPU " << cpu << ", which is interrupted";
@@ -288,8 +295,7 @@ void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
 /// "each on a core of its own", "those in the background take no lane". `worker`: how names of workers begin.
 void workers_have_cores(const std::vector<Planned::Placed>& tasks, const ResolvedPolicy& resolved,
                         const Machine& machine, std::string_view worker, std::size_t workers) {
-    const auto lanes =
-        resolved.all_lanes.empty() ? resolved.distributions.front().size() : resolved.all_lanes.size();
+    const auto lanes = seats_of(resolved);
     std::set<unsigned> cores;
     std::size_t found = 0;
     for (const auto& task : tasks) {
@@ -325,7 +331,7 @@ void trafficserver_keeps_its_promise(const Planned& planned, const Machine& mach
 void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto& resolved = planned.resolved("redis");
     auto near = resolved.allowed;
-    if (resolved.nics.size() == 1) near &= resolved.nics.front().near;
+    if (resolved.nics.size() == 1) near &= machine::near_cpus(machine, *machine.nic(resolved.nics[0].name));
     for (const auto& task : planned.tasks.at("redis")) {
         const bool background = task.comm.starts_with("bio_") || task.comm == "jemalloc_bg_thd";
         const auto wanted =

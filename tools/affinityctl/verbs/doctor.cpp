@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl doctor: finds all that works against affinity on this machine or a recorded one, and its mend.
-#include "planner/doctor.hpp"
+#include "affinityctl/survey/doctor.hpp"
 
 #include "accounting/nic_usage.hpp"
 #include "affinityctl/offline/still_machine.hpp"
@@ -13,6 +13,7 @@
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
+#include "policy/cgroup_path.hpp"
 #include "policy/policy.hpp"
 #include "policy/reader.hpp"
 
@@ -40,6 +41,7 @@ using affinityd::split_words;
 using affinityd::host::Root;
 using affinityd::policy::Model;
 using affinityd::policy::Severity;
+using affinityd::policy::yaml_text;
 using nlohmann::json;
 namespace accounting = affinityd::accounting;
 namespace inventory = affinityd::inventory;
@@ -101,7 +103,7 @@ class Reading {
                                             .machine = still.machine(),
                                             .placements = still.placements()} {}
 
-    const planner::Examined& read(const json& status) {
+    const survey::Examined& read(const json& status) {
         for (std::size_t i = 0; i < still_.policies().policies.size(); ++i)
             seen_.nics.push_back(still_.nics(i));
         read_processes();
@@ -133,14 +135,21 @@ class Reading {
                 }
                 if (scan.comm() == "tuned") seen_.tuned = scan.id().tid;
             }
-            planner::ExaminedProcess examined{
+            auto* group = scan.is_kernel() ? nullptr : group_of(process);
+            survey::ExaminedProcess examined{
                 .pid = scan.id().tid, .parent = scan.parent(), .comm = scan.comm()};
-            std::set<int> placed;
+            std::map<int, affinityd::CpuSet> placed;
             still_.plan(process, [&](const auto& thread, const planner::ThreadPlan& plan) {
                 if (!plan.target) return;
                 examined.wanted |= plan.target->mask;
-                placed.insert(thread.id.tid);
+                placed[thread.id.tid] = plan.target->mask;
             });
+            for (const auto& thread : group == nullptr ? decltype(process.threads){} : process.threads) {
+                const auto record = inventory::read_run_record(root_, examined.pid, thread.id.tid);
+                const auto wanted = placed.find(thread.id.tid);
+                group->threads.push_back({wanted == placed.end() ? thread.allowed : wanted->second,
+                                          record ? static_cast<unsigned>(record->cpu) : ~0U});
+            }
             if (!process.policy) continue;
             examined.policy = *process.policy;
             examined.threads = process.threads;
@@ -152,10 +161,51 @@ class Reading {
                 }
                 const auto maps = root_.proc().text(fmt::format("{}/numa_maps", examined.pid));
                 lacks_memory_ = lacks_memory_ || (!maps && !root_.is_live() && !scan.is_kernel());
-                examined.private_kib = planner::private_memory(maps.value_or(""));
+                examined.private_kib = survey::private_memory(maps.value_or(""));
             }
             seen_.processes.push_back(std::move(examined));
         }
+    }
+
+    /// The container of a process, or else its control group; nullptr: that of all, or one of a pod that only
+    /// holds its namespaces.
+    survey::ExaminedGroup* group_of(const SeenProcess& process) {
+        using Kind = survey::ExaminedGroup::Kind;
+        const auto& path = process.scan.facts().cgroup();
+        auto names = affinityd::policy::parse_cgroup_path(path);
+        const bool is_container = !names.container_id.empty();
+        if (path.empty() || path == "/" || (is_container && process.scan.comm() == "pause")) return nullptr;
+        const auto [place, is_new] =
+            places_.try_emplace(is_container ? names.container_id : path, seen_.groups.size());
+        if (!is_new) return &seen_.groups[place->second];
+        survey::ExaminedGroup group;
+        if (is_container) {
+            const auto id = names.container_id.substr(0, 12);
+            group.kind = Kind::container;
+            group.name = names.container_runtime.empty() ? id : names.container_runtime + ":" + id;
+            group.match = fmt::format("{{container: {}}}", yaml_text(id));
+            // "/kubepods.slice/kubepods-podU.slice/...", or "/kubepods/podU/...": kubelet has two drivers.
+            for (const auto part : affinityd::split(path, '/'))
+                if (part.starts_with("pod") || part.find("-pod") != std::string_view::npos) {
+                    if (path.find("kubepods") == std::string::npos) break;
+                    group.kind = Kind::pod;
+                    group.name = part.ends_with(".slice") ? part.substr(0, part.rfind('.')) : part;
+                    break;
+                }
+        } else if (const auto unit = affinityd::policy::system_cgroup_names(path).unit; !unit.empty()) {
+            group.kind =
+                unit.ends_with(".service") && !unit.starts_with("user@") ? Kind::service : Kind::other;
+            group.name = unit;
+            group.match = fmt::format("{{unit: {}}}", yaml_text(unit));
+        } else {
+            group.name = path;
+            group.match = fmt::format("{{cgroup: {}}}", yaml_text(path));
+        }
+        const auto* cpuset = still_.cpuset(process);
+        group.cpus = still_.machine().topology.online;
+        if (cpuset != nullptr) group.cpus &= *cpuset;
+        seen_.groups.push_back(std::move(group));
+        return &seen_.groups.back();
     }
 
     /// The daemon may be about to place it: `settle` is at most a minute.
@@ -172,7 +222,7 @@ class Reading {
         for (const auto& socket : table->sockets)
             if (socket.protocol == inventory::Protocol::tcp && socket.listens())
                 inodes[socket.port].push_back(socket.inode);
-        std::map<std::uint64_t, planner::ExaminedListener> alone;
+        std::map<std::uint64_t, survey::ExaminedListener> alone;
         for (const auto& [port, sockets] : inodes)
             if (sockets.size() == 1) alone[sockets.front()].port = port;
         constexpr std::size_t most = 4096; // descriptors of a process
@@ -243,11 +293,12 @@ class Reading {
 
     StillMachine& still_;
     const Root& root_;
-    planner::Examined seen_;
+    survey::Examined seen_;
+    std::map<std::string, std::size_t> places_; ///< of groups, by container or path
     bool lacks_memory_ = false;
 };
 
-Document doctor_document(const std::vector<planner::Finding>& findings, std::vector<std::string> unread) {
+Document doctor_document(const std::vector<survey::Finding>& findings, std::vector<std::string> unread) {
     Document document;
     json found = json::array();
     const auto warnings = static_cast<std::size_t>(std::ranges::count_if(
@@ -288,7 +339,7 @@ Outcome run_doctor(const DoctorOptions& options, const Globals& globals) {
     const auto& seen = reading.read(status_if_any(globals));
     auto unread = still->missing_parts();
     if (reading.lacks_memory()) unread.emplace_back("memory of processes (proc/PID/numa_maps)");
-    return doctor_document(planner::examine(seen), std::move(unread));
+    return doctor_document(survey::examine(seen), std::move(unread));
 }
 
 } // namespace

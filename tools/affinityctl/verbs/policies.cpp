@@ -4,11 +4,14 @@
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
+#include "base/glob.hpp"
 #include "base/text.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
+#include "irq/irq.hpp"
 #include "machine/labels.hpp"
 #include "machine/reader.hpp"
 #include "planner/check.hpp"
@@ -37,6 +40,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace affinityctl {
@@ -44,7 +48,9 @@ namespace affinityctl {
 namespace {
 
 namespace fs = std::filesystem;
+namespace inventory = affinityd::inventory;
 namespace policy = affinityd::policy;
+using affinityd::parse_number;
 using affinityd::host::Root;
 using affinityd::planner::Matches;
 using nlohmann::json;
@@ -192,7 +198,6 @@ struct CheckOptions {
 
 /// Processes that the policies match now; no value on a recording without processes.
 std::optional<Matches> on_processes(const policy::PolicySet& set, const Root& root) {
-    namespace inventory = affinityd::inventory;
     inventory::FactSources sources(root, inventory::ask_name_service);
     std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
     std::vector<const inventory::ProcessFacts*> processes;
@@ -225,6 +230,74 @@ void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::str
                  "remove it there, or write prior: keep");
 }
 
+/// Thread rules whose names no thread of the processes has. PostgreSQL and others give each process a title,
+/// which is its command line.
+void tell_of_threads(const policy::Policy& policy, const std::vector<int>& pids, const Root& root,
+                     Findings& into) {
+    std::set<std::string> names;
+    std::map<std::string, int> titles; // command line -> pid
+    for (const int pid : pids) {
+        for (const auto& thread :
+             inventory::read_threads(root, pid).value_or(std::vector<inventory::Thread>{}))
+            names.insert(thread.comm);
+        if (const auto scan = inventory::ProcessScan::open(root, pid); scan && *scan)
+            titles.emplace((*scan)->facts().cmdline(), pid);
+    }
+    for (const auto& rule : policy.threads) {
+        const auto has_rule = [&](const std::string& name) {
+            return std::ranges::any_of(rule.names,
+                                       [&](const auto& pattern) { return pattern.matches(name); });
+        };
+        if (names.empty() || rule.names.empty() || std::ranges::any_of(names, has_rule)) continue;
+        const auto& wanted = rule.names.front().text();
+        // "postgres: walwriter" is meant to be that of "postgres: 15/main: walwriter".
+        std::string title;
+        for (const auto word : affinityd::split_words(wanted))
+            title += (title.empty() ? "" : "*") + std::string(word);
+        title += title.ends_with('*') ? "" : "*";
+        const auto found = std::ranges::find_if(
+            titles, [&](const auto& one) { return affinityd::glob_match(title, one.first); });
+        std::string hint = fmt::format("they are named {}", fmt::join(names, ", "));
+        if (found != titles.end())
+            hint =
+                fmt::format("it is the title of pid {}, which is a command line: write a policy of its own "
+                            "with match: {{cmdline: {}}}",
+                            found->second, policy::yaml_text(title));
+        else if (constexpr std::size_t most = 100; hint.size() > most)
+            hint = fmt::format("affinityctl watch {} shows their names", policy.name);
+        into.push_back(policy::finding(Severity::note, rule.at, 1,
+                                       "no thread of its processes is named " + policy::in_quotes(wanted) +
+                                           (rule.names.size() > 1 ? " or as the others of this rule" : "") +
+                                           " now",
+                                       std::move(hint)));
+    }
+}
+
+/// `irqs` that no interrupt has.
+void tell_of_irqs(const policy::Policy& policy, const affinityd::irq::InterruptTable& table, Findings& into) {
+    std::set<std::string> names;
+    for (const auto& line : table.irqs) {
+        names.insert(line.actions.begin(), line.actions.end());
+        if (!line.pci.empty()) names.insert(line.pci);
+    }
+    if (names.empty() || policy.model == policy::Model::none) return;
+    for (const auto& pattern : policy.irqs) {
+        const auto& wanted = pattern.text();
+        if (std::ranges::any_of(names, [&](const std::string& name) { return pattern.matches(name); }))
+            continue;
+        const auto number = parse_number<unsigned>(wanted);
+        const auto* line = number ? table.find(*number) : nullptr;
+        auto hint = policy::did_you_mean(wanted, std::vector<std::string_view>(names.begin(), names.end()));
+        if (line != nullptr && !line->actions.empty())
+            hint = fmt::format("numbers change from boot to boot: interrupt {} has the handler {}", wanted,
+                               policy::in_quotes(line->actions.front()));
+        else if (hint.empty())
+            hint = "affinityctl irqs lists the handlers";
+        note(into, policy, "'irqs': no interrupt here has the handler " + policy::in_quotes(wanted),
+             std::move(hint));
+    }
+}
+
 /// Policies that steer, where the kernel does not let a daemon do it. Only root can find out.
 void tell_of_steering(const policy::PolicySet& set, const Root& root, Findings& into) {
     const auto first = std::ranges::find_if(set.policies, [](const policy::Policy& one) {
@@ -249,8 +322,11 @@ std::optional<Matches> check_here(const policy::PolicySet& set, const std::strin
         const auto& one = set.policies[i];
         if (auto library = counting_library(root, matches->pids[i]); !library.empty())
             known.counting.emplace(one.name, std::move(library));
+        tell_of_threads(one, matches->pids[i], root, into);
         if (root.is_live()) tell_of_unit_affinity(one, matches->units[i], into);
     }
+    for (const auto& one : set.policies)
+        tell_of_irqs(one, machine.irqs, into);
     if (root.is_live()) tell_of_steering(set, root, into);
     std::ranges::move(affinityd::planner::check_on_machine(set, machine, known), std::back_inserter(into));
     if (matches) std::ranges::copy(matches->notes, std::back_inserter(into));

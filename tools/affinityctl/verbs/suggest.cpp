@@ -6,6 +6,8 @@
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/present/document.hpp"
+#include "affinityctl/survey/doctor.hpp"
+#include "affinityctl/survey/suggestion.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
@@ -15,8 +17,6 @@
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
 #include "locality/locality.hpp"
-#include "planner/doctor.hpp"
-#include "planner/suggestion.hpp"
 #include "policy/cgroup_path.hpp"
 #include "policy/policy.hpp"
 #include "policy/reader.hpp"
@@ -60,7 +60,7 @@ namespace accounting = affinityd::accounting;
 namespace inventory = affinityd::inventory;
 namespace locality = affinityd::locality;
 namespace planner = affinityd::planner;
-using FoundSettings = std::vector<planner::FoundSetting>;
+using FoundSettings = std::vector<survey::FoundSetting>;
 
 // clang-format off
 constexpr Field suggested_line_fields[] = {
@@ -241,6 +241,7 @@ struct Watched {
     std::optional<locality::ReadCounts> reads;
     double seconds = 0; ///< 0: a recording
     std::vector<std::string> notes;
+    bool has_bpf = true;
 };
 
 Watched watch_servers(const Root& root, milliseconds time) {
@@ -257,6 +258,7 @@ Watched watch_servers(const Root& root, milliseconds time) {
         watch.run(time, wait);
         if (auto seen = watch.take()) watched.reads = std::move(*seen);
     } else {
+        watched.has_bpf = false;
         watched.notes.push_back("reads are not counted here: " + can.error().message);
         for (constexpr milliseconds step(250); std::chrono::steady_clock::now() - begun < time;)
             wait(std::min(step, time));
@@ -276,25 +278,51 @@ class ServerReading {
 
     /// `taken`: names of policies; `is_meant`: of a group of processes.
     template <class Meant>
-    const planner::SeenServers& read(std::set<std::string, std::less<>> taken, const Meant& is_meant) {
+    const survey::SeenServers& read(std::set<std::string, std::less<>> taken, const Meant& is_meant) {
         seen_.taken_names = std::move(taken);
         group_processes();
-        std::erase_if(seen_.servers, [&](const planner::Server& server) { return !is_meant(server); });
         read_listeners();
         read_usage();
+        find_taken_nics();
+        std::erase_if(seen_.servers, [&](const survey::Server& server) { return !is_meant(server); });
+        seen_.can_steer = root_.is_live() ? watched_.has_bpf : records_bpf();
         const SettingFiles files(root_);
         seen_.interrupt_settings = files.of_interrupts();
         for (auto& server : seen_.servers) {
             read_locality(server);
-            if (!planner::is_idle(seen_, server)) read_more(server, files);
+            if (!survey::is_idle(seen_, server)) read_more(server, files);
         }
-        std::ranges::stable_sort(seen_.servers, std::ranges::greater{}, planner::busy_cpus);
+        std::ranges::stable_sort(seen_.servers, std::ranges::greater{}, survey::busy_cpus);
         return seen_;
     }
     /// For people: parts that are not known.
     [[nodiscard]] const std::vector<std::string>& notes() const { return watched_.notes; }
 
   private:
+    /// Interfaces whose queues policies place already: those that these name, or that serve their processes.
+    void find_taken_nics() {
+        for (const auto& target : still_.placements().queues)
+            if (!target.nic.empty()) seen_.taken_nics.try_emplace(target.nic, target.policy);
+        for (const auto& policy : still_.policies().policies)
+            for (const auto& server : seen_.servers)
+                if (server.policy == policy.name && needs_sockets(policy))
+                    for (const auto& nic : server.nics)
+                        seen_.taken_nics.try_emplace(nic, policy.name);
+    }
+
+    /// The recorded kernel can steer: affinityd.policy(5), STEERING.
+    [[nodiscard]] bool records_bpf() const {
+        constexpr std::pair<unsigned, unsigned> first{5, 11};
+        const auto text = root_.proc().text("version").value_or("");
+        const auto words = split_words(text); // "Linux version 6.12.0-1-amd64 (...) ..."
+        if (words.size() < 3) return true;
+        const auto parts = affinityd::split(words[2], '.');
+        if (parts.size() < 2) return true;
+        const auto minor = parts[1].substr(0, parts[1].find_first_not_of("0123456789"));
+        return std::pair(parse_number<unsigned>(parts[0]).value_or(first.first),
+                         parse_number<unsigned>(minor).value_or(first.second)) >= first;
+    }
+
     /// The service of a process, or its program.
     void group_processes() {
         std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> places;
@@ -302,9 +330,14 @@ class ServerReading {
         for (const auto& process : still_.processes()) {
             const auto& facts = process.scan.facts();
             if (process.scan.is_kernel() || process.scan.id().tid == ::getpid()) continue;
-            planner::Server one;
+            survey::Server one;
             const auto names = affinityd::policy::system_cgroup_names(facts.cgroup());
-            one.is_in_container = !affinityd::policy::parse_cgroup_path(facts.cgroup()).container_id.empty();
+            const auto container = affinityd::policy::parse_cgroup_path(facts.cgroup());
+            one.is_in_container = !container.container_id.empty();
+            if (one.is_in_container && still_.cpuset(process) != nullptr)
+                one.manager = facts.cgroup().find("kubepods") != std::string::npos ? "the kubelet"
+                              : container.container_runtime.empty()                ? "a container manager"
+                                                                    : container.container_runtime;
             if (!one.is_in_container && names.unit.ends_with(".service") && !names.unit.starts_with("user@"))
                 one.name = one.unit = names.unit;
             else if (one.exe = facts.exe(); one.exe.empty())
@@ -332,13 +365,13 @@ class ServerReading {
         }
     }
 
-    planner::ServerProcess process_of(const SeenProcess& process) const {
-        planner::ServerProcess one{.pid = process.scan.id().tid,
-                                   .parent = process.scan.parent(),
-                                   .comm = process.scan.comm(),
-                                   .threads = {}};
+    survey::ServerProcess process_of(const SeenProcess& process) const {
+        survey::ServerProcess one{.pid = process.scan.id().tid,
+                                  .parent = process.scan.parent(),
+                                  .comm = process.scan.comm(),
+                                  .threads = {}};
         for (const auto& thread : process.threads) {
-            planner::ServerThread seen{.name = thread.comm, .allowed = thread.allowed};
+            survey::ServerThread seen{.name = thread.comm, .allowed = thread.allowed};
             if (const auto now = inventory::read_run_record(root_, one.pid, thread.id.tid)) {
                 const auto before = watched_.before.find({thread.id.tid, now->start_time});
                 const bool is_known = before != watched_.before.end();
@@ -361,7 +394,7 @@ class ServerReading {
         if (!table) return watched_.notes.push_back("who listens is not known: " + table.error().message);
         using Address = std::pair<inventory::IpAddress, std::uint16_t>;
         for (auto& server : seen_.servers) {
-            std::map<Address, planner::ServerListener> found;
+            std::map<Address, survey::ServerListener> found;
             std::map<Address, std::set<std::uint64_t>> sockets;
             std::set<std::uint16_t> udp;
             for (const auto& process : server.processes) {
@@ -410,7 +443,7 @@ class ServerReading {
             for (const auto& process : still_.processes())
                 if (!seen_.servers[i].listeners.empty() && !process.threads.empty() &&
                     std::ranges::find(seen_.servers[i].processes, process.scan.id().tid,
-                                      &planner::ServerProcess::pid) != seen_.servers[i].processes.end())
+                                      &survey::ServerProcess::pid) != seen_.servers[i].processes.end())
                     request.processes.push_back({.id = process.threads.front().id, .policy = i});
         }
         if (request.processes.empty()) return;
@@ -428,10 +461,10 @@ class ServerReading {
                         nics.push_back(name);
     }
 
-    void read_locality(planner::Server& server) {
+    void read_locality(survey::Server& server) {
         if (!watched_.reads || watched_.reads->seconds <= 0) return;
         const auto figures = locality::figures_of(*watched_.reads, near_, [&](int pid) {
-            return std::ranges::find(server.processes, pid, &planner::ServerProcess::pid) !=
+            return std::ranges::find(server.processes, pid, &survey::ServerProcess::pid) !=
                    server.processes.end();
         });
         server.reads_per_second = static_cast<double>(figures.total.reads) / watched_.reads->seconds;
@@ -439,7 +472,7 @@ class ServerReading {
     }
 
     /// What takes long, of servers that work.
-    void read_more(planner::Server& server, const SettingFiles& files) const {
+    void read_more(survey::Server& server, const SettingFiles& files) const {
         if (!server.unit.empty()) server.settings = files.of_unit(server.unit);
         constexpr std::size_t most = 16; // processes
         std::vector<int> pids;
@@ -450,8 +483,8 @@ class ServerReading {
         server.counts_cpus = server.counts_cpus || !counting_library(root_, pids).empty();
         if (still_.machine().topology.nodes.size() > 1)
             for (const int pid : pids)
-                for (const auto& [node, kib] : planner::private_memory(
-                         root_.proc().text(fmt::format("{}/numa_maps", pid)).value_or("")))
+                for (const auto& [node, kib] :
+                     survey::private_memory(root_.proc().text(fmt::format("{}/numa_maps", pid)).value_or("")))
                     server.private_kib[node] += kib;
     }
 
@@ -460,7 +493,7 @@ class ServerReading {
     Watched watched_;
     locality::Nearness near_;
     std::uint64_t ticks_;
-    planner::SeenServers seen_;
+    survey::SeenServers seen_;
 };
 
 struct SuggestOptions {
@@ -469,21 +502,21 @@ struct SuggestOptions {
     bool all = false, write = false;
 };
 
-bool is_named_by(const planner::Server& server, const std::string& name) {
+bool is_named_by(const survey::Server& server, const std::string& name) {
     return server.name == name || server.unit == name + ".service" || server.exe == name ||
-           std::ranges::any_of(server.processes, [&](const planner::ServerProcess& process) {
+           std::ranges::any_of(server.processes, [&](const survey::ServerProcess& process) {
                return process.comm == name || std::to_string(process.pid) == name;
            });
 }
 
-json lines_of(const planner::Suggestion& suggestion) {
+json lines_of(const survey::Suggestion& suggestion) {
     auto lines = json::array();
     for (const auto& line : suggestion.lines)
         lines.push_back(record(suggested_line_fields, {line.key, line.value, line.reason}));
     return lines;
 }
 
-Document suggest_document(const std::vector<planner::Suggestion>& suggestions,
+Document suggest_document(const std::vector<survey::Suggestion>& suggestions,
                           const std::vector<std::string>& notes, const SuggestOptions& options,
                           const Globals& globals) {
     Document document;
@@ -498,11 +531,13 @@ Document suggest_document(const std::vector<planner::Suggestion>& suggestions,
             idle += !is_shown;
             continue;
         }
-        const auto text = planner::file_text(one);
+        const auto text = survey::file_text(one);
         json outcome;
-        if (options.write)
-            outcome = need(edit_policy(globals, one.file, text)).value["outcome"];
-        else {
+        if (options.write) {
+            auto edited = need(edit_policy(globals, one.file, text));
+            outcome = edited.value["outcome"];
+            std::ranges::move(edited.blocks, std::back_inserter(document.blocks));
+        } else {
             document.heading("# " + one.file).gap = !proposals.empty();
             document.verbatim(text);
         }
@@ -537,7 +572,7 @@ Outcome run_suggest(const SuggestOptions& options, const Globals& globals) {
     }
     const auto still = need(StillMachine::read(policies, globals.root, latencies_for(globals, {})));
     ServerReading reading(*still, root, std::move(watched));
-    const auto& seen = reading.read(std::move(taken), [&](const planner::Server& server) {
+    const auto& seen = reading.read(std::move(taken), [&](const survey::Server& server) {
         return options.subject.empty() || is_named_by(server, options.subject);
     });
     if (seen.servers.empty() && !options.subject.empty())
@@ -545,7 +580,7 @@ Outcome run_suggest(const SuggestOptions& options, const Globals& globals) {
     auto notes = reading.notes();
     for (const auto& part : still->missing_parts())
         notes.push_back("not recorded: " + part);
-    return suggest_document(planner::suggest(seen), notes, options, globals);
+    return suggest_document(survey::suggest(seen), notes, options, globals);
 }
 
 } // namespace

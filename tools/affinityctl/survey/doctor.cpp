@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/doctor.hpp"
+#include "affinityctl/survey/doctor.hpp"
 
 #include "base/text.hpp"
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"
 #include "planner/matcher.hpp"
+#include "planner/slots.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 #include <variant>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
+
+namespace irq = affinityd::irq;
+namespace machine = affinityd::machine;
+namespace netdev = affinityd::netdev;
+namespace planner = affinityd::planner;
+namespace policy = affinityd::policy;
+namespace topology = affinityd::topology;
+using affinityd::counted;
+using affinityd::CpuSet;
+using affinityd::grouped;
+using affinityd::is_digit;
+using affinityd::parse_number;
+using affinityd::split_words;
+using planner::groups_of;
 
 namespace {
 
@@ -30,6 +47,12 @@ enum class Ailment : std::uint8_t {
     tuned,
     isolated_cpus,
     irq_on_isolated,
+    irq_on_container,
+    service_on_container,
+    isolated_container,
+    queues_on_one_cpu,
+    queues_on_one_node,
+    queues_stacked,
     nic_far,
     few_queues,
     rps_left,
@@ -67,6 +90,24 @@ constexpr std::array ailments{
     AilmentText{"irq-on-isolated", Severity::warning,
      "{0} on CPUs that are set apart ({1}): IRQ {2} ({3}) came {4} times to CPU {5}",
      "a policy: {{version: 1, affinity: irq, irqs: [{6}], cpus: \"housekeeping - ({1})\"}}"},
+    AilmentText{"irq-on-container", Severity::warning,
+     "{0} to CPUs {1}, which only {2}: IRQ {3} ({4})",
+     "a policy: {{version: 1, affinity: irq, {5}, cpus: \"housekeeping - ({1})\"}}"},
+    AilmentText{"service-on-container", Severity::warning,
+     "{0} may run on CPUs {1}, which only {2}: {3}",
+     "a policy: {{version: 1, match: {{unit: {4}}}, cpus: \"housekeeping - ({1})\", bind: set}}"},
+    AilmentText{"isolated-container", Severity::warning,
+     "{0} of {1} share isolated {2} of {3}: the kernel balances no load over isolated CPUs",
+     "a policy: {{version: 1, match: {4}, cpus: \"{3}\", spread: cpu, bind: cpu}}"},
+    AilmentText{"queues-on-one-cpu", Severity::warning,
+     "all {0} of {1} fire on CPU {2} of {3} (at least {4} interrupts each)",
+     "a policy: {{version: 1, affinity: irq, {5}}}"},
+    AilmentText{"queues-on-one-node", Severity::warning,
+     "all {0} of {1} fire on node {2}, {3}",
+     "a policy: {{version: 1, affinity: irq, {4}}}"},
+    AilmentText{"queues-stacked", Severity::warning,
+     "{0} of {1} fire on CPU {2}, and {3} near it, such as that of CPU {4}, take none of its {5}",
+     "a policy: {{version: 1, affinity: irq, {6}}}"},
     AilmentText{"nic-far", Severity::warning,
      "policy {0} runs on CPUs {1}, and none of them is on node {2}, where its NIC {3} is",
      "policy {0}: cpus: node:{2}"},
@@ -110,6 +151,7 @@ static_assert(ailments.size() == static_cast<std::size_t>(Ailment::steal) + 1);
 // From these on, a figure is a finding. Below them healthy machines are found, too.
 constexpr double most_stolen = 0.01;             ///< of the CPU time
 constexpr std::uint64_t most_idle_latency = 500; ///< microseconds: deeper than states of servers are
+constexpr std::uint64_t least_interrupts = 1000; ///< of a queue that is used
 constexpr std::uint64_t least_far_kib = 64U << 10;
 constexpr double least_far_share = 0.25;
 
@@ -131,29 +173,67 @@ std::string_view stem_of(std::string_view label) {
     return label;
 }
 
-/// Interrupts of a device's queues, each with CPUs of its own: most likely the kernel manages them (nvme,
-/// virtio-blk), and older kernels do not show that. Those of NICs are no such ones.
-std::set<unsigned> spread_by_kernel(const machine::Machine& machine) {
-    std::set<unsigned> of_nics, spread;
-    for (const auto& [name, vectors] : machine.vectors)
-        for (const auto& vector : vectors)
-            of_nics.insert(vector.irq);
-    struct Family {
-        std::vector<unsigned> irqs;
-        CpuSet cpus;
-        bool is_apart = true;
-    };
-    std::map<std::string_view, Family> families;
-    for (const auto& line : machine.irqs.irqs) {
-        if (line.actions.empty() || !line.requested || of_nics.contains(line.number)) continue;
-        auto& family = families[stem_of(line.actions.front())];
-        family.is_apart = family.is_apart && !family.cpus.intersects(*line.requested);
-        family.cpus |= *line.requested;
-        family.irqs.push_back(line.number);
+using Lines = std::vector<const irq::Irq*>;
+
+/// Interrupts whose labels differ in the number at their end, by the rest: queues of disks and of other
+/// devices. Those of NICs are no such ones.
+std::map<std::string_view, Lines> families_of(const machine::Machine& machine,
+                                              const std::set<unsigned>& of_nics) {
+    std::map<std::string_view, Lines> families;
+    for (const auto& line : machine.irqs.irqs)
+        if (!line.actions.empty() && line.requested && !of_nics.contains(line.number))
+            families[stem_of(line.actions.front())].push_back(&line);
+    std::erase_if(families, [](const auto& family) { return family.second.size() < 2; });
+    return families;
+}
+
+/// Each has CPUs of its own: most likely the kernel manages them (nvme, virtio-blk), and older kernels do not
+/// show that.
+bool are_apart(const Lines& lines) {
+    CpuSet cpus;
+    return std::ranges::all_of(lines, [&](const irq::Irq* line) {
+        const bool is_apart = !cpus.intersects(*line->requested);
+        cpus |= *line->requested;
+        return is_apart;
+    });
+}
+
+std::uint64_t times_of(const irq::Irq& line) {
+    return std::accumulate(line.counts.begin(), line.counts.end(), std::uint64_t{0});
+}
+
+/// The CPU to which an interrupt comes; no value: not known.
+std::optional<unsigned> comes_to(const irq::Irq& line, const std::vector<unsigned>& columns) {
+    for (const auto& mask : {line.effective, line.requested})
+        if (mask && mask->count() == 1) return mask->first();
+    std::optional<unsigned> only;
+    for (std::size_t i = 0; i < std::min(columns.size(), line.counts.size()); ++i) {
+        if (line.counts[i] == 0) continue;
+        if (only) return std::nullopt;
+        only = columns[i];
     }
-    for (const auto& [stem, family] : families)
-        if (family.is_apart && family.irqs.size() > 1) spread.insert(family.irqs.begin(), family.irqs.end());
-    return spread;
+    return only;
+}
+
+/// The label has this name in it, and not as a part of a longer one.
+bool has_word(std::string_view label, std::string_view name) {
+    const auto is_of_word = [](char c) {
+        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    };
+    for (auto at = label.find(name); at != std::string_view::npos; at = label.find(name, at + 1)) {
+        const auto end = at + name.size();
+        if ((at == 0 || !is_of_word(label[at - 1])) && (end == label.size() || !is_of_word(label[end])))
+            return true;
+    }
+    return false;
+}
+
+/// The first few of these.
+std::string few_of(const std::vector<std::string>& texts) {
+    constexpr std::ptrdiff_t most = 4;
+    const auto shown = std::min(most, std::ssize(texts));
+    const auto text = fmt::format("{}", fmt::join(texts.begin(), texts.begin() + shown, ", "));
+    return shown < std::ssize(texts) ? fmt::format("{} and {} more", text, std::ssize(texts) - shown) : text;
 }
 
 /// A label of an interface as a form of labels, and the kind that a number in it stands for.
@@ -178,18 +258,31 @@ class Examination {
         for (const auto& target : seen.placements.queues)
             if (const auto* irq = std::get_if<machine::IrqMask>(&target.subject))
                 placed_irqs_.insert(irq->irq);
+        for (const auto& [name, vectors] : seen.machine.vectors)
+            for (const auto& vector : vectors)
+                nic_irqs_.insert(vector.irq);
+        families_ = families_of(seen.machine, nic_irqs_);
+        apart_ = topology_.isolated | topology_.nohz_full | seen.placements.claimed;
     }
 
     std::vector<Finding> run() {
         other_programs();
         interrupts_set_apart();
+        containers();
         for (const auto& nic : seen_.machine.nics)
             if (nic.up && !nic.device.empty()) interface(nic);
+        // Fewer may be those of several devices of a kind, such as sound cards or ports of USB.
+        for (const auto& [stem, lines] : families_)
+            if (lines.size() > 2 && stem != lines.front()->actions.front() &&
+                lines.front()->chip.contains("MSI"))
+                queues({std::string(stem) + "*", "irqs", topology_.online, std::nullopt}, lines);
         for (std::size_t i = 0; i < seen_.policies.policies.size(); ++i)
             if (const auto* resolved = seen_.placements.find(seen_.policies.policies[i].name);
                 resolved != nullptr && resolved->active)
                 policy(i, *resolved);
         measuring();
+        for (const auto& nic : seen_.machine.nics)
+            if (nic.up && !nic.device.empty()) sent_by(nic);
         std::ranges::stable_sort(findings_, std::ranges::greater{}, &Finding::severity);
         return std::move(findings_);
     }
@@ -222,11 +315,17 @@ class Examination {
                  seen_.tuned_cores.empty() ? "" : " (isolated cores " + seen_.tuned_cores + ")"});
     }
 
-    /// Interrupts that no policy has put there, and that could be elsewhere.
+    /// No policy has put it there, and it could be elsewhere.
+    [[nodiscard]] bool is_free(const irq::Irq& line) const {
+        if (line.actions.empty() || line.fixed || !line.writable || placed_irqs_.contains(line.number))
+            return false;
+        const auto family = families_.find(stem_of(line.actions.front()));
+        return family == families_.end() || nic_irqs_.contains(line.number) || !are_apart(family->second);
+    }
+
+    /// Interrupts on CPUs that were set apart.
     void interrupts_set_apart() {
-        const CpuSet apart = topology_.isolated | topology_.nohz_full | seen_.placements.claimed;
         const auto& table = seen_.machine.irqs;
-        const auto spread = spread_by_kernel(seen_.machine);
         struct Stray {
             const irq::Irq* line;
             unsigned cpu;
@@ -234,33 +333,199 @@ class Examination {
         };
         std::vector<Stray> strays;
         for (const auto& line : table.irqs) {
-            if (line.actions.empty() || line.fixed || !line.writable || placed_irqs_.contains(line.number) ||
-                spread.contains(line.number))
-                continue;
+            if (!is_free(line)) continue;
             const auto& now = line.effective && !line.effective->empty() ? line.effective : line.requested;
             if (!now) continue;
             for (std::size_t i = 0; i < std::min(table.cpus.size(), line.counts.size()); ++i)
                 if (const auto cpu = table.cpus[i];
-                    line.counts[i] > 0 && now->contains(cpu) && apart.contains(cpu)) {
+                    line.counts[i] > 0 && now->contains(cpu) && apart_.contains(cpu)) {
                     strays.push_back({&line, cpu, line.counts[i]});
                     break;
                 }
         }
         // Without other CPUs there is nowhere to go.
-        if (strays.empty() || (topology_.housekeeping - apart).empty()) return;
+        if (strays.empty() || (topology_.housekeeping - apart_).empty()) return;
         const auto& worst = *std::ranges::max_element(strays, {}, &Stray::count);
         std::string labels;
         for (const auto& stray : strays)
             labels += fmt::format("{}\"{}\"", labels.empty() ? "" : ", ", stray.line->actions.front());
         add(Ailment::irq_on_isolated,
-            {counted(strays.size(), "interrupt is", "interrupts are"), apart.to_list(),
+            {counted(strays.size(), "interrupt is", "interrupts are"), apart_.to_list(),
              std::to_string(worst.line->number), worst.line->actions.front(), grouped(worst.count),
              std::to_string(worst.cpu), labels});
     }
 
+    /// Containers that have CPUs, and how well they have them.
+    void containers() {
+        for (const auto& group : seen_.groups)
+            share_isolated(group);
+        std::vector<const ExaminedGroup*> owners;
+        std::size_t most = 0;
+        for (const auto& group : seen_.groups)
+            if (has_alone(group)) {
+                owners.push_back(&group);
+                most = std::max<std::size_t>(most, group.cpus.count());
+            }
+        const auto all_of = [&] {
+            CpuSet cpus;
+            for (const auto* owner : owners)
+                cpus |= owner->cpus;
+            return cpus - apart_; // of which there are findings
+        };
+        // Where containers have all CPUs among them, the widest have those that are left to everything.
+        if (all_of().contains(topology_.housekeeping - apart_))
+            std::erase_if(owners, [&](const auto* owner) { return owner->cpus.count() == most; });
+        const CpuSet alone = all_of();
+        if (alone.empty()) return;
+        std::vector<std::string> names;
+        for (const auto* owner : owners)
+            if (std::ranges::find(names, owner->name) == names.end()) names.push_back(owner->name);
+        const bool is_pod = owners.front()->kind == ExaminedGroup::Kind::pod;
+        const auto have =
+            names.size() > 1
+                ? fmt::format("{} {} have (cpusets of {})", names.size(),
+                              is_pod ? "pods of kubelet's CPU manager" : "containers", few_of(names))
+            : is_pod ? "a pod of kubelet's CPU manager has (cpuset of " + names.front() + ")"
+                     : "container " + names.front() + " has by its cpuset";
+        interrupts_on(alone, have);
+        services_on(alone, have);
+    }
+
+    /// There are other containers, and their cpusets leave its CPUs out.
+    [[nodiscard]] bool has_alone(const ExaminedGroup& group) const {
+        const auto is_container = [](const ExaminedGroup& one) {
+            return one.kind == ExaminedGroup::Kind::container || one.kind == ExaminedGroup::Kind::pod;
+        };
+        std::size_t others = 0;
+        for (const auto& other : seen_.groups) {
+            if (&other == &group || !is_container(other)) continue;
+            if (other.cpus.intersects(group.cpus)) return false;
+            ++others;
+        }
+        return is_container(group) && others > 0 && !group.cpus.empty();
+    }
+
+    void interrupts_on(const CpuSet& alone, const std::string& have) {
+        struct Stray {
+            const irq::Irq* line;
+            unsigned cpu;
+        };
+        std::vector<Stray> strays;
+        std::set<std::string> nics;
+        std::vector<std::string> labels;
+        for (const auto& line : seen_.machine.irqs.irqs) {
+            const auto cpu = comes_to(line, seen_.machine.irqs.cpus);
+            if (!is_free(line) || times_of(line) == 0 || !cpu || !alone.contains(*cpu)) continue;
+            strays.push_back({&line, *cpu});
+            if (const auto nic = nic_of(line.number); nic.empty())
+                labels.push_back(line.actions.front());
+            else
+                nics.insert(nic);
+        }
+        if (strays.empty()) return;
+        const auto& first = *std::ranges::min_element(strays, {}, &Stray::cpu);
+        std::string subjects;
+        if (!nics.empty()) subjects = "nics: " + yaml_list({nics.begin(), nics.end()});
+        if (!labels.empty()) subjects += (subjects.empty() ? "irqs: " : ", irqs: ") + yaml_list(labels);
+        add(Ailment::irq_on_container,
+            {counted(strays.size(), "interrupt comes", "interrupts come"), alone.to_list(), have,
+             std::to_string(first.line->number), first.line->actions.front(), subjects});
+    }
+
+    void services_on(const CpuSet& alone, const std::string& have) {
+        constexpr std::size_t most = 8; // units that a policy names one by one
+        std::vector<std::string> names;
+        for (const auto& group : seen_.groups)
+            if (group.kind == ExaminedGroup::Kind::service &&
+                std::ranges::any_of(group.threads,
+                                    [&](const auto& thread) { return thread.cpus.intersects(alone); }))
+                names.push_back(group.name);
+        if (names.empty()) return;
+        add(Ailment::service_on_container,
+            {counted(names.size(), "system service"), alone.to_list(), have, few_of(names),
+             names.size() > most ? "\"*.service\"" : yaml_list(names)});
+    }
+
+    /// Several threads that may each have the same isolated CPUs.
+    void share_isolated(const ExaminedGroup& group) {
+        CpuSet cpus, used;
+        std::size_t threads = 0;
+        for (const auto& thread : group.threads) {
+            if (thread.cpus.count() < 2 || !topology_.isolated.contains(thread.cpus)) continue;
+            ++threads;
+            cpus |= thread.cpus;
+            if (thread.cpus.contains(thread.last_cpu)) used.insert(thread.last_cpu);
+        }
+        if (threads < 2 || used.count() >= std::min<std::size_t>(threads, cpus.count())) return;
+        if (used.empty()) used = CpuSet{cpus.first()};
+        add(Ailment::isolated_container,
+            {counted(threads, "thread"), group.name, (used.count() > 1 ? "CPUs " : "CPU ") + used.to_list(),
+             cpus.to_list(), group.match});
+    }
+
+    [[nodiscard]] std::string nic_of(unsigned irq) const {
+        for (const auto& [name, vectors] : seen_.machine.vectors)
+            if (std::ranges::find(vectors, irq, &machine::Vector::irq) != vectors.end()) return name;
+        return "";
+    }
+
+    /// A device with queues, as a policy names it.
+    struct Device {
+        std::string name, key;
+        CpuSet near;
+        std::optional<unsigned> node; ///< no value: not known
+    };
+
+    /// Where the interrupts of a device's queues come; under policy, or where the kernel manages them, it is
+    /// not asked.
+    void queues(const Device& device, const Lines& lines) {
+        std::map<unsigned, std::size_t> on;
+        std::uint64_t least = ~std::uint64_t{0};
+        std::size_t count = 0;
+        CpuSet used;
+        for (const auto* line : lines) {
+            if (!is_free(*line)) return;
+            const auto times = times_of(*line);
+            if (times < least_interrupts) continue;
+            const auto cpu = comes_to(*line, seen_.machine.irqs.cpus);
+            if (!cpu) return;
+            least = std::min(least, times);
+            ++on[*cpu];
+            ++count;
+            used.insert(*cpu);
+        }
+        const CpuSet free = topology_.housekeeping - apart_;
+        if (count < 2 || groups_of(topology_, policy::Bind::core, free).size() < 2) return;
+        const auto queues = counted(count, count == lines.size() ? "queue" : "busy queue");
+        const auto subject = device.key + ": " + yaml_list({device.name});
+        if (used.count() == 1)
+            return add(Ailment::queues_on_one_cpu,
+                       {queues, device.name, std::to_string(used.first()),
+                        std::to_string(topology_.online.count()), grouped(least), subject});
+        if (const auto node = topology_.nodes.size() > 1 ? node_of(used) : std::nullopt) {
+            const auto cores = groups_of(topology_, policy::Bind::core, topology_.node(*node)->cpus).size();
+            std::string why;
+            if (device.node && *device.node != *node)
+                why = fmt::format("and it is on node {}", *device.node);
+            else if (count > cores)
+                why = fmt::format("which has {}", counted(cores, "core"));
+            if (!why.empty())
+                return add(Ailment::queues_on_one_node,
+                           {queues, device.name, std::to_string(*node), why, subject});
+        }
+        if (device.key != "nics") return;
+        auto unused = groups_of(topology_, policy::Bind::core, free & device.near);
+        std::erase_if(unused, [&](const CpuSet& core) { return core.intersects(used); });
+        const auto most = std::ranges::max_element(on, {}, [](const auto& one) { return one.second; });
+        if (most->second > 1 && !unused.empty())
+            add(Ailment::queues_stacked,
+                {counted(most->second, "queue"), device.name, std::to_string(most->first),
+                 counted(unused.size(), "core"), std::to_string(unused.front().first()), queues, subject});
+    }
+
     /// A policy sets this map.
     [[nodiscard]] bool is_set(const netdev::Nic& nic, const netdev::Queue& queue) const {
-        return std::ranges::any_of(seen_.placements.queues, [&](const QueueTarget& target) {
+        return std::ranges::any_of(seen_.placements.queues, [&](const planner::QueueTarget& target) {
             const auto* map = std::get_if<machine::SteeringMask>(&target.subject);
             return map != nullptr && map->nic == nic.name && map->direction == queue.direction &&
                    map->queue == queue.index;
@@ -275,23 +540,37 @@ class Examination {
         if (const auto cpus = topology_.online.count(); cpus > 1 && receive >= cpus && !left.empty())
             add(Ailment::rps_left,
                 {nic.name, std::to_string(receive), std::to_string(cpus), std::to_string(left.size())});
+        Lines lines;
+        for (const auto& vector : seen_.machine.vectors_of(nic.name))
+            if (const auto* line = seen_.machine.irqs.find(vector.irq);
+                line != nullptr && irq::is_data(vector.kind) && vector.kind != irq::Kind::tx)
+                lines.push_back(line);
+        queues({nic.name, "nics", machine::near_cpus(seen_.machine, nic), nic.node}, lines);
+        std::vector<std::string> unknown;
+        for (const auto& vector : seen_.machine.vectors_of(nic.name))
+            if (!vector.known && !vector.label.empty() && irq::is_data(vector.kind))
+                unknown.push_back(vector.label);
+        // Without a list of the device's interrupts, a label of no known form is no vector.
+        for (const auto& line : seen_.machine.irqs.irqs)
+            if (!line.actions.empty() && !nic_irqs_.contains(line.number) &&
+                has_word(line.actions.front(), nic.name))
+                unknown.push_back(line.actions.front());
+        if (unknown.empty()) return;
+        const auto [form, kind] = form_of(unknown.front(), nic);
+        add(Ailment::unknown_label,
+            {nic.name, counted(unknown.size(), "interrupt"), unknown.front(), form, kind});
+    }
+
+    void sent_by(const netdev::Nic& nic) {
         const auto all = queues_of(nic, netdev::Direction::tx,
                                    [](const auto& queue) { return queue.steering.has_value(); });
         if (all.size() > 1 && std::ranges::all_of(all, [&](const auto* queue) {
                 return queue->steering->empty() && !is_set(nic, *queue);
             }))
             add(Ailment::xps_unset, {nic.name, std::to_string(all.size())});
-        std::vector<const machine::Vector*> unknown;
-        for (const auto& vector : seen_.machine.vectors_of(nic.name))
-            if (!vector.known && !vector.label.empty() && irq::is_data(vector.kind))
-                unknown.push_back(&vector);
-        if (unknown.empty()) return;
-        const auto& label = unknown.front()->label;
-        const auto [form, kind] = form_of(label, nic);
-        add(Ailment::unknown_label, {nic.name, counted(unknown.size(), "interrupt"), label, form, kind});
     }
 
-    void policy(std::size_t at, const ResolvedPolicy& resolved) {
+    void policy(std::size_t at, const planner::ResolvedPolicy& resolved) {
         const auto& policy = *resolved.policy;
         managed_interrupts(at, policy);
         if (policy.model == Model::none || policy.model == Model::irq) return;
@@ -353,7 +632,7 @@ class Examination {
         std::map<std::size_t, std::size_t> by_rule;
         const auto& threads = workers.front()->threads;
         for (unsigned i = 0; i < threads.size(); ++i)
-            if (const auto rule = Matcher::thread_rule(policy, threads[i].comm, i);
+            if (const auto rule = planner::Matcher::thread_rule(policy, threads[i].comm, i);
                 rule && !policy.threads[*rule].leave && !policy.threads[*rule].placement.cpus)
                 ++by_rule[*rule];
         std::size_t most = 0;
@@ -362,7 +641,7 @@ class Examination {
         return most;
     }
 
-    void server_nic(const ResolvedPolicy& resolved, const netdev::Nic& nic, std::size_t workers) {
+    void server_nic(const planner::ResolvedPolicy& resolved, const netdev::Nic& nic, std::size_t workers) {
         const auto* node = nic.node ? topology_.node(*nic.node) : nullptr;
         if (topology_.nodes.size() > 1 && node != nullptr && !node->cpus.empty() &&
             !resolved.allowed.intersects(node->cpus))
@@ -478,6 +757,9 @@ class Examination {
     const Examined& seen_;
     const topology::Topology& topology_;
     std::set<unsigned> placed_irqs_; ///< under policy
+    std::set<unsigned> nic_irqs_;
+    std::map<std::string_view, Lines> families_;
+    CpuSet apart_; ///< isolated, or claimed by a policy
     std::vector<Finding> findings_;
 };
 
@@ -485,9 +767,17 @@ class Examination {
 
 std::vector<Finding> examine(const Examined& machine) { return Examination(machine).run(); }
 
+std::string yaml_list(const std::vector<std::string>& texts) {
+    if (texts.size() == 1) return policy::yaml_text(texts.front());
+    std::string list;
+    for (const auto& text : texts)
+        list += (list.empty() ? "[" : ", ") + policy::yaml_text(text);
+    return list + "]";
+}
+
 std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps) {
     std::map<unsigned, std::uint64_t> kib;
-    for (const auto line : split(numa_maps, '\n')) {
+    for (const auto line : affinityd::split(numa_maps, '\n')) {
         std::map<unsigned, std::uint64_t> pages;
         std::uint64_t page_kib = 4;
         bool is_private = false;
@@ -511,4 +801,4 @@ std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps) {
     return kib;
 }
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey

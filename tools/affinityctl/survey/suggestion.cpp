@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/suggestion.hpp"
+#include "affinityctl/survey/suggestion.hpp"
 
+#include "affinityctl/survey/doctor.hpp"
 #include "base/escape.hpp"
 #include "base/text.hpp"
 #include "netdev/nic.hpp"
@@ -10,12 +11,24 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
+
+namespace netdev = affinityd::netdev;
+namespace policy = affinityd::policy;
+namespace topology = affinityd::topology;
+using affinityd::counted;
+using affinityd::CpuSet;
+using affinityd::escaped;
+using affinityd::grouped;
+using affinityd::is_digit;
+using affinityd::split_words;
+using affinityd::planner::groups_of;
 
 namespace {
 
@@ -40,8 +53,12 @@ constexpr std::array switches{
     Switch{"[TS_MAIN]", "set proxy.config.exec_thread.listen to 1 and proxy.config.accept_threads to 0"},
 };
 
+constexpr std::string_view kubelet = "the kubelet"; ///< a manager of cpusets
+
 /// Threads of the JVM that never count CPUs.
 constexpr std::array<std::string_view, 2> collectors{"GC Thread#*", "G1 Conc#*"};
+/// Servers that fork to save: the child begins with the mask of the thread that forks.
+constexpr std::array<std::string_view, 3> savers{"redis-server", "valkey-server", "keydb-server"};
 constexpr std::string_view virtual_cpus = "CPU */KVM";
 
 /// A pattern for a name of any bytes: what a glob acts upon stands for itself, and bytes that are no plain
@@ -61,14 +78,6 @@ std::string pattern_for(std::string_view name, bool is_kind) {
         was_any = is_any;
     }
     return policy::Pattern::is_expression(pattern) ? "[/]" + pattern.substr(1) : pattern;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-    if (names.size() == 1) return yaml_text(names.front());
-    std::string list;
-    for (const auto& name : names)
-        list += (list.empty() ? "[" : ", ") + yaml_text(name);
-    return list + "]";
 }
 
 std::string percent(double part) { return fmt::format("{:.{}f} %", 100 * part, part < 0.0995 ? 1 : 0); }
@@ -92,13 +101,19 @@ using ThreadKinds = std::map<std::string, ThreadKind>; ///< by pattern
 /// Works out one server.
 class Proposing {
   public:
-    Proposing(const SeenServers& seen, const Server& server, std::string file)
+    /// `taken`: interface -> policy that places its queues.
+    Proposing(const SeenServers& seen, const Server& server, std::string file,
+              const std::map<std::string, std::string>& taken)
         : seen_(seen), server_(server), topology_(seen.machine.topology), file_(std::move(file)) {
+        for (const auto& name : server.nics)
+            if (const auto found = taken.find(name); found == taken.end())
+                nics_.push_back(name);
+            else
+                taken_.insert(*found);
         result_.server = server.name;
         result_.busy = busy_cpus(server);
         for (const auto& process : server.processes) {
             result_.pids.push_back(process.pid);
-            parents_.insert(process.parent);
             for (const auto& thread : process.threads) {
                 auto& kind = kinds_[pattern_for(thread.name, true)];
                 ++kind.threads;
@@ -130,11 +145,11 @@ class Proposing {
                             first_of(masks)));
         add("version", "1", "");
         add("match", match(), "");
-        if (!masks.empty()) return carry_over(*masks.begin());
+        if (!masks.empty()) return narrowed(*masks.begin());
         if (server_.counts_cpus) return counting();
         if (kinds_.contains(std::string(virtual_cpus))) return guests();
         if (const auto* listener = main_listener(); listener != nullptr && !server_.nics.empty())
-            return serve(*listener);
+            return nics_.empty() ? beside(*listener) : serve(*listener);
         compute();
     }
 
@@ -161,36 +176,62 @@ class Proposing {
         std::vector<std::string> users;
         for (const auto& user : server_.users)
             users.push_back(pattern_for(user, false));
-        return fmt::format("{}, user: {}}}", text, list_of(users));
+        return fmt::format("{}, user: {}}}", text, yaml_list(users));
     }
 
     /// The masks of threads that may not use all CPUs that are not isolated, if any is so.
-    [[nodiscard]] std::set<std::string> masks_of_threads() const {
-        std::set<std::string> masks;
+    [[nodiscard]] std::set<CpuSet> masks_of_threads() const {
+        std::set<CpuSet> masks;
         bool is_narrow = false;
         for (const auto& process : server_.processes)
             for (const auto& thread : process.threads) {
                 if (thread.allowed.empty()) continue;
                 is_narrow = is_narrow || !thread.allowed.contains(topology_.online - topology_.isolated);
-                masks.insert((thread.allowed & topology_.online).to_list());
+                masks.insert(thread.allowed & topology_.online);
             }
-        return is_narrow ? masks : std::set<std::string>();
+        return is_narrow ? masks : std::set<CpuSet>();
     }
 
-    static std::string first_of(const std::set<std::string>& masks) {
+    static std::string first_of(const std::set<CpuSet>& masks) {
         std::string text;
         for (std::size_t left = 3; const auto& mask : masks) {
             if (left-- == 0) return text + " ...";
-            text += (text.empty() ? "" : "; ") + mask;
+            text += (text.empty() ? "" : "; ") + mask.to_list();
         }
         return text;
     }
 
-    void carry_over(const std::string& cpus) {
-        add("cpus", yaml_text(cpus),
-            "its threads have these CPUs now" + (server_.settings.empty() ? ", by another program or itself"
-                                                                          : ": " + told(server_.settings)));
-        add("bind", "set", "none gets fewer than it has now, so this policy changes nothing at first");
+    /// All of its threads have these CPUs, and not all that are not isolated.
+    void narrowed(const CpuSet& cpus) {
+        const CpuSet isolated = cpus & topology_.isolated, others = cpus - isolated;
+        const bool can_share = isolated.count() > 1 && others.empty();
+        if (!server_.manager.empty() && (server_.manager == kubelet || !can_share))
+            return leave(fmt::format("its cpuset moves: leave it ({} gave it {} {})", server_.manager,
+                                     cpus.count() > 1 ? "CPUs" : "CPU", cpus.to_list()));
+        std::size_t threads = 0;
+        for (const auto& [pattern, kind] : kinds_)
+            threads += kind.threads;
+        if (can_share && threads == 1)
+            return leave("it has one thread, which stays on one of its isolated CPUs");
+        add("cpus", yaml_text((others.empty() ? cpus : others).to_list()),
+            "its threads have " +
+                (others.empty() || isolated.empty() ? "these CPUs" : "CPUs " + cpus.to_list()) + " now" +
+                (server_.settings.empty() ? ", by another program or itself"
+                                          : ": " + told(server_.settings)));
+        if (can_share) {
+            add("spread", "cpu",
+                fmt::format("the kernel balances no load over isolated CPUs: {} share one of them until this "
+                            "policy deals them out",
+                            counted(threads, "thread")));
+            add("bind", "cpu", "each has one of them, so this policy changes masks at once");
+        } else if (!isolated.empty() && !others.empty())
+            add("bind", "set",
+                fmt::format(
+                    "isolated CPUs {} are left out, because the kernel balances no load over them, so "
+                    "this policy changes masks at once",
+                    isolated.to_list()));
+        else
+            add("bind", "set", "none gets fewer than it has now, so this policy changes nothing at first");
         if (!server_.nics.empty() && main_listener() != nullptr)
             advise("to have it placed by its NIC, take away the setting that gives it these CPUs, start it "
                    "anew, and ask again");
@@ -208,9 +249,11 @@ class Proposing {
             return leave("it counts its CPUs again and again, and with fewer it makes fewer threads");
         add("bind", "set",
             "it counts its CPUs again and again, so no thread is narrowed but those that never do");
-        if (!names.empty())
-            add("threads", fmt::format("\n  - {{name: {}, spread: core, bind: core}}", list_of(names)),
-                "the collector's threads never count CPUs: a core each");
+        // They work at different times, so each kind is dealt out by itself.
+        std::string rules;
+        for (const auto& name : names)
+            rules += fmt::format("\n  - {{name: {}, spread: core, bind: core}}", yaml_text(name));
+        if (!names.empty()) add("threads", rules, "the collector's threads never count CPUs: a core each");
         tell_of_settings();
     }
 
@@ -243,21 +286,74 @@ class Proposing {
         return true;
     }
 
+    /// Those that take its connections.
+    struct Team {
+        std::vector<const ServerProcess*> takers;
+        std::size_t workers = 0;
+        bool is_forking = false; ///< a process for each connection
+        bool are_threads = false;
+    };
+
+    /// A master, which only holds listeners for its children, is none of them.
+    [[nodiscard]] Team team_of(const ServerListener& listener) const {
+        Team team;
+        std::vector<const ServerProcess*> holders;
+        std::set<int> masters;
+        for (const auto& process : server_.processes)
+            if (listener.pids.contains(process.pid)) {
+                holders.push_back(&process);
+                masters.insert(process.parent);
+            }
+        std::ranges::copy_if(holders, std::back_inserter(team.takers),
+                             [&](const auto* process) { return !masters.contains(process->pid); });
+        if (team.takers.empty()) team.takers = holders;
+        const auto others = static_cast<std::size_t>( // that have the listener no more
+            std::ranges::count_if(server_.processes, [&](const ServerProcess& process) {
+                return process.parent == team.takers.front()->pid && !listener.pids.contains(process.pid);
+            }));
+        team.is_forking = team.takers.size() == 1 && others > 1;
+        const auto threads = team.takers.size() == 1 ? workers_in(*team.takers.front()) : 0;
+        team.are_threads = threads > 1;
+        team.workers = team.is_forking ? others : std::max(team.takers.size(), threads);
+        return team;
+    }
+
+    /// Another policy places the queues of its NICs, as only one can.
+    void beside(const ServerListener& listener) {
+        const auto& [nic, policy] = *taken_.begin();
+        const auto why = fmt::format("policy {} places the queues of {}", policy, nic);
+        const auto team = team_of(listener);
+        const bool has_groups = topology_.llc_groups().size() > 1;
+        if (!has_groups && (team.workers < 2 || team.is_forking))
+            return leave(why + ", and all CPUs share a cache: it is near them wherever it runs");
+        if (const auto apart = topology_.isolated | topology_.nohz_full; !apart.empty())
+            add("cpus", "housekeeping", fmt::format("CPUs {} are set apart", apart.to_list()));
+        if (has_groups)
+            add("near", yaml_text("nic:" + pattern_for(nic, false)), why + ", so this one runs near them");
+        if (team.workers > 1) add("spread", "core", "one after the other, a core each");
+        if (has_groups)
+            add("bind", "llc", "each follows its packets inside a cache group");
+        else
+            add("bind", "core",
+                why + ", and all CPUs share a cache: these two share cores only where none is free");
+        if (!team.is_forking) thread_rules(team);
+        tell_of_settings();
+    }
+
     /// Connections come to it over a NIC.
     void serve(const ServerListener& listener) {
-        std::vector<const ServerProcess*> takers, holders;
-        std::size_t others = 0; // children that have the listener no more
-        for (const auto& process : server_.processes) {
-            const bool has_it = listener.pids.contains(process.pid);
-            if (has_it) holders.push_back(&process);
-            if (has_it && !parents_.contains(process.pid)) takers.push_back(&process);
-            others += !has_it && listener.pids.contains(process.parent);
+        const auto of = team_of(listener);
+        const auto& [takers, workers, is_forking, are_threads] = of;
+        if (is_forking && !seen_.can_steer) {
+            if (topology_.llc_groups().size() < 2)
+                return leave(
+                    "it has a process for each connection, and all CPUs share a cache: there is nothing "
+                    "to keep together");
+            add("spread", "llc",
+                fmt::format("a process for each connection of port {} ({} now): each stays in a cache group",
+                            listener.port, workers));
+            return tell_of_settings();
         }
-        const bool is_forking = takers.empty() && others > 1;
-        if (takers.empty()) takers = holders;
-        const auto threads = takers.size() == 1 ? workers_in(*takers.front()) : 0;
-        const bool are_threads = threads > 1;
-        const auto workers = is_forking ? others : std::max(takers.size(), threads);
         const auto team = counted(workers, are_threads ? "thread" : "worker");
         const auto has_switch = std::ranges::find(switches, takers.front()->comm, &Switch::comm);
         const bool can_switch = has_switch != switches.end();
@@ -286,7 +382,7 @@ class Proposing {
             if (listener.sockets < workers)
                 advise(fmt::format("port {} has {} for {}: let each have its own", listener.port,
                                    counted(listener.sockets, "listener"), team));
-            if (!listener.has_udp) // the kernel's hash chooses the worker of a datagram
+            if (!listener.has_udp && seen_.can_steer) // the kernel's hash chooses the worker of a datagram
                 add("bind", "core", "each gets the connections that arrive on its core");
         } else if (workers > 1 && are_threads && !can_switch) {
             add("bind", "core", "packets are handed on to this core");
@@ -302,7 +398,7 @@ class Proposing {
                    "about one read in " +
                    std::to_string(workers) + " is local, and \"bind\" stays out");
         }
-        if (!is_forking) thread_rules();
+        if (!is_forking) thread_rules(of);
         tell_of_settings();
         tell_of_nics(workers);
     }
@@ -311,18 +407,18 @@ class Proposing {
     void model(std::size_t workers, std::string reason) {
         const auto node = node_of_nics();
         std::size_t queues = 0;
-        for (const auto& name : server_.nics)
+        for (const auto& name : nics_)
             queues += queues_of_nic(name);
-        reason += fmt::format(", {} of {}", counted(queues, "queue"), fmt::join(server_.nics, ", "));
+        reason += fmt::format(", {} of {}", counted(queues, "queue"), fmt::join(nics_, ", "));
         if (node) reason += fmt::format(" on node {}", node->id);
         if (server_.local)
             reason += fmt::format("; local reads now {} of {:.0f} a second", percent(*server_.local),
                                   server_.reads_per_second.value_or(0));
         add("affinity", "full", reason);
         std::vector<std::string> patterns;
-        for (const auto& name : server_.nics)
+        for (const auto& name : nics_)
             patterns.push_back(pattern_for(name, false));
-        add("nics", list_of(patterns), "");
+        add("nics", yaml_list(patterns), "");
 
         const auto apart = topology_.isolated | topology_.nohz_full;
         const auto cores = node ? cores_in(node->cpus - apart) : 0;
@@ -354,8 +450,9 @@ class Proposing {
                             grouped(all >> 10U)));
     }
 
-    /// Threads that do next to nothing take no core from those that work.
-    void thread_rules() {
+    /// Threads that do next to nothing take no core from those that work, and a fork that saves has more than
+    /// one core.
+    void thread_rules(const Team& team) {
         std::vector<std::string> workers;
         std::size_t aside = 0;
         for (const auto& [pattern, kind] : kinds_)
@@ -363,14 +460,22 @@ class Proposing {
                 workers.push_back(pattern);
             else
                 aside += kind.threads;
-        if (aside == 0 || workers.empty() || workers.size() > most_names ||
-            std::ranges::find(workers, "*") != workers.end())
-            return;
-        add("threads",
-            fmt::format("\n  - {{name: {}}}\n  - {{name: \"*\", cpus: housekeeping, bind: set}}",
-                        list_of(workers)),
-            fmt::format("{} did less than {} of the work: these take no core of a queue",
-                        counted(aside, "thread"), percent(least_part)));
+        std::string rules, why;
+        const auto& comm = team.takers.front()->comm;
+        if (team.are_threads && std::ranges::find(savers, comm) != savers.end()) {
+            rules = fmt::format("\n  - {{name: {}, bind: llc}}", yaml_text(pattern_for(comm, false)));
+            why = comm + " forks to save, and the fork begins with its mask: a core is too narrow; ";
+            std::erase(workers, pattern_for(comm, true));
+        }
+        const bool are_few = aside > 0 && !workers.empty() && workers.size() <= most_names &&
+                             std::ranges::find(workers, "*") == workers.end();
+        if (are_few) {
+            rules += fmt::format("\n  - {{name: {}}}\n  - {{name: \"*\", cpus: housekeeping, bind: set}}",
+                                 yaml_list(workers));
+            why += fmt::format("{} did less than {} of the work: these take no core of a queue",
+                               counted(aside, "thread"), percent(least_part));
+        }
+        if (!rules.empty()) add("threads", rules, why);
     }
 
     /// Without a NIC, threads are worth keeping in one cache where they change between several.
@@ -417,7 +522,7 @@ class Proposing {
     }
 
     void tell_of_nics(std::size_t workers) {
-        for (const auto& name : server_.nics)
+        for (const auto& name : nics_)
             if (const auto queues = queues_of_nic(name);
                 queues > 0 && queues < workers && workers <= cores_in(topology_.online))
                 advise(fmt::format("{} has {} for {}: \"ethtool -l {}\" says how many it can have", name,
@@ -468,7 +573,7 @@ class Proposing {
     /// Where all of its NICs are, if there are several nodes.
     [[nodiscard]] const topology::Node* node_of_nics() const {
         const topology::Node* common = nullptr;
-        for (const auto& name : server_.nics) {
+        for (const auto& name : nics_) {
             const auto* nic = seen_.machine.nic(name);
             const auto* node = nic != nullptr && nic->node ? topology_.node(*nic->node) : nullptr;
             if (node == nullptr || node->cpus.empty() || (common != nullptr && common != node))
@@ -489,7 +594,8 @@ class Proposing {
     const Server& server_;
     const topology::Topology& topology_;
     std::string file_;
-    std::set<int> parents_;
+    std::vector<std::string> nics_;            ///< whose queues this policy may place
+    std::map<std::string, std::string> taken_; ///< the others, and the policies that do
     ThreadKinds kinds_;
     Suggestion result_{};
 };
@@ -545,11 +651,17 @@ bool is_idle(const SeenServers& seen, const Server& server) {
 
 std::vector<Suggestion> suggest(const SeenServers& seen) {
     auto taken = seen.taken_names;
+    auto nics = seen.taken_nics;
     std::vector<Suggestion> suggestions;
     for (const auto& server : seen.servers) {
         auto names = taken;
-        suggestions.push_back(Proposing(seen, server, file_for(server.name, names)).run());
-        if (!suggestions.back().file.empty()) taken = std::move(names);
+        const auto file = file_for(server.name, names);
+        const auto& one = suggestions.emplace_back(Proposing(seen, server, file, nics).run());
+        if (one.file.empty()) continue;
+        taken = std::move(names);
+        if (std::ranges::find(one.lines, "affinity", &SuggestedLine::key) != one.lines.end())
+            for (const auto& nic : server.nics)
+                nics.try_emplace(nic, file.substr(0, file.rfind('.')));
     }
     return suggestions;
 }
@@ -567,4 +679,4 @@ std::string file_text(const Suggestion& suggestion) {
     return text;
 }
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey

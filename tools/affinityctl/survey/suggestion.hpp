@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
 
 /// A thread, as it was seen for a while.
 struct ServerThread {
     std::string name;
-    CpuSet allowed;
+    affinityd::CpuSet allowed;
     double busy = 0;              ///< CPU time by time: 1 is one CPU
     std::vector<unsigned> cpus{}; ///< where it ran, or had run last, at each look
 };
@@ -51,6 +51,7 @@ struct Server {
     std::string exe;
     std::set<std::string> users{}; ///< of a program
     bool is_in_container = false;
+    std::string manager{}; ///< that writes its cpuset: "the kubelet", "docker"; "": none, or it has all CPUs
     bool is_elsewhere = false; ///< in another network namespace
     std::string policy;        ///< that has it already; "": none
     std::vector<ServerProcess> processes;
@@ -64,11 +65,13 @@ struct Server {
 
 /// A machine and its servers. What was not read is empty. References must outlive it.
 struct SeenServers {
-    const machine::Machine& machine;
+    const affinityd::machine::Machine& machine;
     std::vector<Server> servers;
     bool has_times = true;                            ///< the threads' CPU time is known
     std::vector<FoundSetting> interrupt_settings{};   ///< of interrupts
     std::set<std::string, std::less<>> taken_names{}; ///< of policies
+    std::map<std::string, std::string> taken_nics{};  ///< interface -> policy that places its queues
+    bool can_steer = true;                            ///< BPF is allowed here
 };
 
 /// A key of a policy, its value as the file has it, and the reason with the figures seen.
@@ -99,4 +102,4 @@ struct Suggestion {
 /// The commented file. Names of tasks and files may be any bytes: none leaves its line, or its quotes.
 [[nodiscard]] std::string file_text(const Suggestion& suggestion);
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey

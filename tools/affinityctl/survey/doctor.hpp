@@ -17,17 +17,32 @@
 #include <string_view>
 #include <vector>
 
-namespace affinityd::planner {
+namespace affinityctl::survey {
 
 /// A process under a policy, as it is now.
 struct ExaminedProcess {
     int pid = 0, parent = 0;
     std::string comm;
     std::size_t policy = 0; ///< index into the set
-    std::vector<inventory::Thread> threads;
+    std::vector<affinityd::inventory::Thread> threads;
     std::vector<unsigned> last_cpus;               ///< where each of these runs or ran last; empty: not known
-    CpuSet wanted;                                 ///< all that its threads are to have, together
+    affinityd::CpuSet wanted;                      ///< all that its threads are to have, together
     std::map<unsigned, std::uint64_t> private_kib; ///< memory of its own, by node
+};
+
+/// The threads of a container, or else of a control group, as they are now; those under policy as they are to
+/// be.
+struct ExaminedGroup {
+    enum class Kind { other, service, container, pod };
+    Kind kind = Kind::other;
+    std::string name;       ///< "kubelet.service", "docker:0b06980bee2d", "kubepods-podg1"
+    std::string match;      ///< that names it in a policy: "{unit: \"kubelet.service\"}"
+    affinityd::CpuSet cpus; ///< that its cgroup lets it have
+    struct Thread {
+        affinityd::CpuSet cpus;
+        unsigned last_cpu = 0; ///< where it runs or ran last
+    };
+    std::vector<Thread> threads{};
 };
 
 /// A TCP socket that listens, and is the only one of its port.
@@ -51,11 +66,12 @@ struct IdleState {
 /// A machine at one moment, with policies worked out on it. A value that was not read is empty, and nothing
 /// is found of it. References must outlive it.
 struct Examined {
-    const policy::PolicySet& policies;
-    const machine::Machine& machine;
-    const Placements& placements;
-    std::vector<NicNames> nics{}; ///< that serve each policy, in the set's order
+    const affinityd::policy::PolicySet& policies;
+    const affinityd::machine::Machine& machine;
+    const affinityd::planner::Placements& placements;
+    std::vector<affinityd::planner::NicNames> nics{}; ///< that serve each policy, in the set's order
     std::vector<ExaminedProcess> processes{};
+    std::vector<ExaminedGroup> groups{};
     std::vector<ExaminedListener> listeners{};
     int irqbalance = 0;               ///< its pid; 0: it does not run
     std::set<unsigned> spared_irqs{}; ///< that it was told to leave alone
@@ -71,7 +87,7 @@ struct Examined {
 /// Something that works against affinity, or makes measuring moot.
 struct Finding {
     std::string_view id; ///< the same in all versions
-    policy::Severity severity;
+    affinityd::policy::Severity severity;
     std::string sentence; ///< with the subject and the figure that was seen
     std::string mend;     ///< a command, or the line of a policy
 };
@@ -79,7 +95,10 @@ struct Finding {
 /// The findings, the gravest first. Pure.
 [[nodiscard]] std::vector<Finding> examine(const Examined& machine);
 
+/// For a policy: `["a", "b"]`, or `a` alone.
+[[nodiscard]] std::string yaml_list(const std::vector<std::string>& texts);
+
 /// From the text of /proc/PID/numa_maps: KiB that are the process's own and back no file, by node.
 [[nodiscard]] std::map<unsigned, std::uint64_t> private_memory(std::string_view numa_maps);
 
-} // namespace affinityd::planner
+} // namespace affinityctl::survey

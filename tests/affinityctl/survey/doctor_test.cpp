@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machines.hpp"
-#include "planner/doctor.hpp"
+#include "affinityctl/survey/doctor.hpp"
+#include "planner/machines.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -9,15 +9,12 @@
 
 #include <gtest/gtest.h>
 
+namespace affinityctl::survey {
 namespace {
 
 using namespace affinityd;
-using namespace affinityd::planner;
-using machine::Machine;
-using planner::test::add_nic;
-using planner::test::plain;
-using planner::test::policies;
-using planner::test::thread;
+using namespace affinityd::planner::test;
+using planner::Placements;
 
 /// A healthy machine: two nodes of four CPUs, eth0 near node 0 with four queues whose packets are sent by
 /// maps, and a server of a master and two workers under `policy`.
@@ -44,11 +41,11 @@ struct Patient {
     }
     /// "id: sentence -> mend", the gravest first.
     std::vector<std::string> findings(const std::function<void(Examined&)>& change = {}) {
-        placements = compile(set, machine, {});
+        placements = planner::compile(set, machine, {});
         Examined seen{.policies = set,
                       .machine = machine,
                       .placements = placements,
-                      .nics = {policy_nics(set.policies[0], machine, {})},
+                      .nics = {planner::policy_nics(set.policies[0], machine, {})},
                       .processes = processes};
         for (unsigned cpu = 0; cpu < 8; ++cpu)
             seen.frequencies[cpu] = {"schedutil", "acpi-cpufreq", ""};
@@ -320,3 +317,4 @@ TEST(Doctor, CountsPrivateMemoryByNode) {
 }
 
 } // namespace
+} // namespace affinityctl::survey
