@@ -84,7 +84,7 @@ Slices Daemon::pass() {
     bool has_other_usage = false;
     while (!bookkeeping_.step_usage(a_part, has_other_usage))
         co_yield pause;
-    if (has_other_usage) shared_.want_pass(); // tasks move with the lanes that are given out anew
+    if (has_other_usage) work().add(tasks_.look_at_known()); // they move with the lanes given out anew
     while (!balancer_.step(a_part))
         co_yield pause;
     end_pass_of_writers();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -550,16 +551,22 @@ Slices Tasks::look_at_members(std::vector<std::string> groups, std::function<voi
     for (const auto& group : groups) {
         const auto members = processes_in(shared_.root.sys(), group);
         if (members) pids.insert(pids.end(), members->begin(), members->end());
-        if (!members || pids.size() > most) {
-            too_many();
-            co_return;
-        }
+        if (!members || pids.size() > most) co_return too_many();
         co_yield pause;
     }
     for (const int pid : pids) {
         process_moved(pid);
         co_yield pause;
     }
+}
+
+Slices Tasks::look_at_known() {
+    const auto known = table_.processes() | std::views::keys; // others come and go meanwhile
+    for (const int pid : std::vector<int>(known.begin(), known.end())) {
+        process_changed(pid);
+        co_yield pause;
+    }
+    shared_.want_pass();
 }
 
 } // namespace affinityd::app
