@@ -101,7 +101,7 @@ struct UsagePolicy {
 struct UsageProcess {
     TaskId id;
     std::size_t policy = 0; ///< index into the policies asked for
-    /// It takes none of the connections of its listeners: it is served only if it has some.
+    /// The process takes none of the connections of its listeners: it is served only if it has some.
     bool takes_none = false;
 };
 

@@ -149,7 +149,7 @@ void Balancer::weigh_interrupts() {
 void Balancer::relieve() {
     auto& assignments = tasks_.placer().assignments();
     const auto& placements = shared_.current.placements();
-    assignments.use(placements.load);
+    assignments.use(placements.load, placements.number);
     std::unordered_set<TaskId> serving; // where their packets arrive
     for (const auto& [pid, process] : tasks_.table().processes())
         for (const auto& thread : process.threads)

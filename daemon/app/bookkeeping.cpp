@@ -50,6 +50,10 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
     if (!current_->needs_nic_usage()) {
         // A policy of the same name that comes later has other tasks.
         if (!current_->usage().empty()) current_->update(planner::NicUsage{});
+        for (auto& [pid, process] : tasks_.processes()) {
+            process.nics.clear();
+            process.are_nics_known = process.is_elsewhere = process.reads_nothing = false;
+        }
         return false;
     }
     if (result.fault) { // counts that are incomplete must not distribute lanes anew

@@ -93,8 +93,7 @@ void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
 void Daemon::link_changed(const std::string& nic) {
     if (is_stopping_) return;
     if (nic.empty() || queues_.concerns(nic)) shared_.executor.expect_changes(false);
-    // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
-    // at once (a host full of containers starts) are left to it altogether.
+    // The pass reads the whole machine: interfaces above it may have changed. Many at once are left to that.
     machine_changed_ = true;
     if (!nic.empty() && !work().is_urgent_full()) work().add_urgent(queues_.reread(nic));
     shared_.want_pass();

@@ -106,6 +106,7 @@ class Daemon final : public Commands {
 
     [[nodiscard]] Slices pass();
     [[nodiscard]] Slices reread_machine();
+    [[nodiscard]] Slices look_at_known();
     [[nodiscard]] Slices watch();
     [[nodiscard]] bool awaits_listeners(std::chrono::steady_clock::time_point until);
     [[nodiscard]] bool look_after_journal();

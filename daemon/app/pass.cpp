@@ -9,8 +9,10 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <ranges>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -84,7 +86,7 @@ Slices Daemon::pass() {
     bool has_other_usage = false;
     while (!bookkeeping_.step_usage(a_part, has_other_usage))
         co_yield pause;
-    if (has_other_usage) work().add(tasks_.look_at_known()); // they move with the lanes given out anew
+    if (has_other_usage) work().add(look_at_known()); // they move with the lanes given out anew
     while (!balancer_.step(a_part))
         co_yield pause;
     end_pass_of_writers();
@@ -110,6 +112,16 @@ Slices Daemon::pass() {
     pass_length_ = std::chrono::steady_clock::now() - begun;
     static_cast<void>(problems()); // new ones began now at the latest
     answers_.finish();
+}
+
+/// Looks at all known processes, which may have other lanes now, and asks for a pass.
+Slices Daemon::look_at_known() {
+    const auto known = tasks_.table().processes() | std::views::keys; // others come and go meanwhile
+    for (const int pid : std::vector<int>(known.begin(), known.end())) {
+        tasks_.process_changed(pid);
+        co_yield pause;
+    }
+    shared_.want_pass();
 }
 
 /// Reads the hardware again. If that fails, or an interface has changed meanwhile, the next pass tries again;

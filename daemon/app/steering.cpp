@@ -156,6 +156,10 @@ void Steering::look() {
     next_look_ = Clock::time_point::max();
     if (!shared_.acts() || !shared_.root.is_live() || !shared_.current.world) return;
     if (!wants_counts()) return end_all();
+    if (!reads_ && shared_.work.passing()) { // to load the programs takes long: places come first
+        next_look_ = now + distances.front();
+        return;
+    }
     if (!reads_ && !begin_counting()) {
         next_look_ = now + between_trials;
         return;
@@ -474,7 +478,7 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
         space.in_force = std::move(wanted);
         listeners = space.lanes->put_listeners(pids);
     }
-    // One that was refused is tried again by each look.
+    // A listener that was refused is tried again by each look.
     for (const auto& [cookie, listener] : listeners.value_or(steer::Listeners{}))
         if (const auto found = space.seen.find(cookie); listener.is_refused && found != space.seen.end())
             found->second.leave_alone(NotSteered::refused);
@@ -514,7 +518,7 @@ void Steering::find_waiting(Space& space, const steer::Listeners& listeners) con
         if (listener.at.protocol == steer::Protocol::tcp) inodes.insert(listener.inode);
     std::map<std::uint64_t, int> holders;
     for (auto& [process, its] : space.scans) {
-        if (its.is_due)
+        if (its.is_due && its.has_listeners)
             its.use = inventory::read_listener_use(shared_.root, process.tid, inodes)
                           .value_or(inventory::ListenerUse{});
         for (const auto& [inode, descriptor] : its.use.held)
@@ -684,7 +688,7 @@ steer::Service Steering::deal_out(const Group& group, Space& space) {
     std::map<unsigned, std::vector<std::uint64_t>> of_cpus;
     for (auto* one : group) {
         auto& [cookie, seen] = *one;
-        // Those that no task was seen to take from belong to the policy of the others.
+        // Listeners that no task was seen to take from belong to the policy of the others.
         if (seen.policy.empty()) seen.policy = (*known)->second.policy;
         if (group.size() == 1 && seen.cpu) seen.leave_alone(NotSteered::single);
         if (seen.cpu) of_cpus[*seen.cpu].push_back(cookie);

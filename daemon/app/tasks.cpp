@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -558,15 +557,6 @@ Slices Tasks::look_at_members(std::vector<std::string> groups, std::function<voi
         process_moved(pid);
         co_yield pause;
     }
-}
-
-Slices Tasks::look_at_known() {
-    const auto known = table_.processes() | std::views::keys; // others come and go meanwhile
-    for (const int pid : std::vector<int>(known.begin(), known.end())) {
-        process_changed(pid);
-        co_yield pause;
-    }
-    shared_.want_pass();
 }
 
 } // namespace affinityd::app

@@ -72,8 +72,6 @@ class Tasks {
     /// process may come under another policy that way, or into another cpuset. `groups` are paths below the
     /// folder where control groups are mounted; `too_many` is called where a pass is shorter.
     [[nodiscard]] Slices look_at_members(std::vector<std::string> groups, std::function<void()> too_many);
-    /// Looks at all known processes, which may have other lanes now, and asks for a pass.
-    [[nodiscard]] Slices look_at_known();
     /// A thread was born.
     void thread_changed(int pid, int tid);
     /// A thread has named itself. One that is known is not read again, for the name came with the event; but

@@ -173,10 +173,7 @@ Carried Executor::carry_out(const Action& action, const Circumstances& circumsta
         written = std::move(*done);
     }
     carried.applied = enforcer_.apply(action);
-    if (carried.applied.outcome == Outcome::full) {
-        full_ |= action.to.cpus();
-        full_until_ = now_() + full_for;
-    }
+    if (carried.applied.outcome == Outcome::full) full_ |= action.to.cpus(), full_until_ = now_() + full_for;
     if (carried.applied.outcome == Outcome::narrowed && is_task(action.subject)) {
         // Narrower than its cpuset makes it: another program has set that in between, so it is not ours.
         const auto room = room_of(action, circumstances);

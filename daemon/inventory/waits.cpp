@@ -15,7 +15,7 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t first_descriptors = 1024, first_threads = 256, most_of_set = 256U << 10;
+constexpr std::size_t first_descriptors = 1024, first_threads = 256, most_of_sets = 256U << 10;
 
 bool waits_on_set(long call) {
 #ifdef SYS_epoll_wait
@@ -46,12 +46,14 @@ std::uint64_t number_of(std::string_view text, int base) {
 
 using Sets = std::map<int, std::set<std::uint64_t>>; ///< descriptor of an epoll set -> listeners in it
 
-/// The listeners in one epoll set.
+/// The listeners in one epoll set; `left`: bytes that may still be read, of all sets of the process.
 std::set<std::uint64_t> members_of(const host::Dir& process, int set, const std::set<std::uint64_t>& wanted,
-                                   const std::map<int, std::uint64_t>& open) {
+                                   const std::map<int, std::uint64_t>& open, std::size_t& left) {
     std::set<std::uint64_t> found;
-    const auto text = process.read("fdinfo/" + std::to_string(set), most_of_set);
+    if (left == 0) return found;
+    const auto text = process.read("fdinfo/" + std::to_string(set), left);
     if (!text || !*text) return found;
+    left -= std::min(left, (*text)->size());
     for (const auto& member : parse_epoll_members(**text)) {
         const auto known = open.find(member.descriptor);
         const auto inode = member.inode != 0 ? member.inode : known == open.end() ? 0 : known->second;
@@ -116,8 +118,9 @@ Result<ListenerUse> read_listener_use(const host::Root& root, int pid,
     }
     if (use.held.empty()) return use;
     Sets sets;
+    std::size_t left = most_of_sets;
     for (const int set : found_sets)
-        if (auto members = members_of(*process, set, listeners, open); !members.empty())
+        if (auto members = members_of(*process, set, listeners, open, left); !members.empty())
             sets.emplace(set, std::move(members));
     auto threads = NumberedEntries::open(*process, "task");
     if (!threads) return std::unexpected(threads.error());

@@ -31,7 +31,7 @@ struct ListenerUse {
 [[nodiscard]] Result<ListenerUse> read_listener_use(const host::Root& root, int pid,
                                                     const std::set<std::uint64_t>& listeners);
 
-/// It has that very socket open still.
+/// True if the process has that very socket open still.
 [[nodiscard]] bool holds_socket(const host::Root& root, int pid, int descriptor, std::uint64_t inode);
 
 /// A member of an epoll set: a line of its fdinfo, proc_pid_fdinfo(5).

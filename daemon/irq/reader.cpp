@@ -95,7 +95,7 @@ bool is_type(std::string_view word) {
            (flow.starts_with('-') && is_hwirq_with_flow(flow));
 }
 
-/// What follows the words of the type.
+/// The rest after the words of the type.
 std::string_view after_type(Cursor cursor) {
     auto rest = cursor.rest();
     while (is_type(cursor.word()))

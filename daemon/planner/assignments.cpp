@@ -136,7 +136,7 @@ std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::si
         request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
     const auto count = [&](const Slot& slot) { return peers(request, seat.table, slot.cpus.first()).second; };
     // Asked once after each change of the world, so that a second look at the same one moves nothing.
-    const bool is_asked = std::exchange(seat.dealt_in, bases_) != bases_;
+    const bool is_asked = std::exchange(seat.dealt_in, world_) != world_;
     bool is_stacked =
         is_asked && request.unit == SlotRequest::Unit::lane && seat.is_counted && !seat.is_moved;
     if (is_stacked) {
@@ -149,6 +149,7 @@ std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::si
     put(seat, nullptr);
     chosen = best(request, seat.table);
     seat.given = request.slots[chosen].cpus.first();
+    seat.is_moved = false;
     return chosen;
 }
 
@@ -195,15 +196,17 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
         weight = other->second.weight;
         is_weighed = other->second.is_weighed;
-        kept = slot_named(slots, other->second.now);
+        kept = slot_named(slots, other->second.now); // unless others were there before it
+        if (kept && peers(request, number, slots[*kept].cpus.first()).second > 0) kept.reset();
         erase(other);
     }
     const auto chosen = kept ? *kept : best(request, number);
     const unsigned name = slots[chosen].cpus.first();
+    ++tables_[number].seats;
     auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;
     seat.family = family_of(request);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
-    seat.dealt_in = bases_;
+    seat.dealt_in = world_;
     put(seat, &slots[chosen]);
     return chosen;
 }
@@ -233,6 +236,11 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     put(seat->second, nullptr);
+    auto& table = tables_[seat->second.table];
+    if (--table.seats == 0) {
+        numbers_.erase(numbers_.find(*table.id));
+        table = {};
+    }
     return seats_.erase(seat);
 }
 
@@ -276,10 +284,10 @@ void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tab
     }
 }
 
-void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
+void Assignments::use(const std::shared_ptr<const CpuLoad>& base, unsigned world) {
+    world_ = world;
     if (base == base_) return;
     base_ = base;
-    ++bases_;
     load_ = base ? *base : CpuLoad();
     for (auto& table : tables_)
         table.own = {};

@@ -69,7 +69,9 @@ class Assignments {
     void leave_others(const TaskId& task, std::span<const unsigned> tables);
     /// The machine, and the work on it that is not a task's: that of interrupts. To give the same again costs
     /// nothing.
-    void use(const std::shared_ptr<const CpuLoad>& base);
+    /// `world`: a number that changes with the policies or the machine; with it seats are dealt out anew
+    /// where two readers share one while another is free.
+    void use(const std::shared_ptr<const CpuLoad>& base, unsigned world = 0);
 
     [[nodiscard]] const CpuLoad& load() const { return load_; }
 
@@ -83,7 +85,7 @@ class Assignments {
         bool is_weighed = false;
         bool is_counted = false; ///< among the peers of its slot
         bool is_moved = false;   ///< by move(): it stays there, however many others do
-        unsigned dealt_in = 0;   ///< number of the base with which it was looked at last
+        unsigned dealt_in = 0;   ///< the world in which it was looked at last
         TaskId family = {};      ///< the parent, else the process
         CpuSet cpus = {};        ///< those that it has of its slot; empty: it has left it
         CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
@@ -104,6 +106,7 @@ class Assignments {
         CpuLoad::Around own;                ///< what it puts on groups and nodes
         /// By family (0: of all) and slot, how many tasks are there that are not idle.
         std::unordered_map<std::uint64_t, unsigned> peers;
+        std::size_t seats = 0; ///< it is free again with the last one
     };
     static std::uint64_t peer_key(const TaskId& family, unsigned slot) {
         return std::uint64_t{static_cast<std::uint32_t>(family.tid)} << 32U | slot;
@@ -120,7 +123,7 @@ class Assignments {
     Seats::iterator erase(Seats::iterator seat);
 
     std::shared_ptr<const CpuLoad> base_;
-    unsigned bases_ = 0; ///< so many were used
+    unsigned world_ = 0;
     CpuLoad load_;
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;

@@ -61,6 +61,9 @@ class Dealer {
     }
 
     NicLanes deal() {
+        if (q_.before != nullptr && !q_.serves_tasks)
+            for (const auto& row : q_.before->rows)
+                if (!row.is_open) load_.add_seats(row, -one_cpu); // they leave
         if (q_.serves_tasks) {
             seat_readers();
             add_open_rows();
@@ -245,7 +248,7 @@ void Dealer::add_row(unsigned rule, NicNames nics, CpuSet may, std::optional<std
     lanes_.rows.push_back(std::move(row));
 }
 
-/// Those who may use fewer CPUs come first.
+/// Readers that may use fewer CPUs come first.
 void Dealer::seat_readers() {
     std::map<std::tuple<std::size_t, CpuSet, NicNames, unsigned>, std::size_t> rows;
     const auto& allowed = q_.resolved.allowed;
@@ -330,7 +333,7 @@ std::vector<Chair*> Dealer::chairs_of(std::size_t nic) {
     return all;
 }
 
-/// What the interface's queues had before; empty: nothing.
+/// The places of the interface's queues until now; empty: none.
 std::vector<QueuePlace> Dealer::before_of(std::size_t nic) const {
     const auto& id = q_.nics[nic].id;
     for (const bool by_number : {true, false}) // an interface that was away has another number
@@ -400,7 +403,7 @@ void Dealer::deal_queues(std::size_t nic) {
                                          queues, on_core);
                 chair.cpus.push_back(cpu);
                 load_.interrupts.add({cpu}, one_cpu);
-                if (!seat_cores_.contains(cpu) || !q_.serves_tasks) load_.expected.add({cpu}, one_cpu);
+                if (!seat_cores_.contains(cpu) || !has_readers()) load_.expected.add({cpu}, one_cpu);
             }
             const unsigned cpu = chair.cpus[chair.of_nic++];
             ++on_core[load_.expected.core_of(cpu)];
@@ -419,6 +422,7 @@ void Dealer::deal_queues(std::size_t nic) {
 /// The CPUs that may take the interrupts of a seat's queues.
 CpuSet Dealer::choice_of(const Chair& chair) const {
     const unsigned own = chair.slot->cpus.first();
+    if (!has_readers()) return chair.slot->cpus;
     CpuSet choice;
     if (is_separate() && q_.serves_tasks) {
         const CpuSet group = topology_.llc_of(own) & q_.resolved.allowed;
@@ -435,6 +439,11 @@ unsigned Dealer::cpu_for(const Chair& chair, std::optional<unsigned> before, std
                          const std::map<unsigned, unsigned>& on_core) const {
     const auto& own = chair.slot->cpus;
     const CpuSet choice = choice_of(chair);
+    if (!has_readers()) { // siblings in turn: two are on one CPU only where no sibling is left
+        if (before && std::ranges::find(chair.cpus, *before) == chair.cpus.end()) return *before;
+        const auto cpus = own.to_vector();
+        return cpus[chair.cpus.size() % cpus.size()];
+    }
     if (before && choice.contains(*before)) { // unless queues would use fewer cores than they may
         std::set<unsigned> cores;
         for (const unsigned cpu : choice)
@@ -495,7 +504,7 @@ void Dealer::hand_on() {
         if (queue == nullptr) continue;
         ++others[queue];
         queue->handed_to |= queue->seat | chair.slot->cpus;
-        *chair.arrivals |= CpuSet{chair.slot->cpus.first()};
+        if (q_.resolved.rps.empty()) *chair.arrivals |= CpuSet{chair.slot->cpus.first()};
     }
 }
 
@@ -515,7 +524,9 @@ void Dealer::share_transmit_queues(std::size_t nic) {
     }
 }
 
+/// With `rps` they are on CPUs that have nothing to do with seats.
 void Dealer::note_arrivals() {
+    if (!q_.resolved.rps.empty()) return;
     for (std::size_t nic = 0; nic < q_.nics.size(); ++nic)
         for (std::size_t place = 0; place < lanes_.queues[nic].size(); ++place) {
             const auto& queue = lanes_.queues[nic][place];

@@ -82,9 +82,9 @@ struct LaneLoad {
     CpuLoad dealt;      ///< of those that this compile() has dealt, and not only kept so far
     CpuLoad expected;   ///< both, and that of policies, each spread over the CPUs that it may use
     std::map<std::string_view, std::string> placed = {}; ///< interfaces whose queues have a place, by policy
-    /// What a policy had and is about to keep counts, so that no other takes it.
+    /// The seats and queues that a policy is about to keep count, so that no other takes them.
     void add_kept(const NicLanes& lanes);
-    /// Its parts; `amount` is negative when they are dealt anew.
+    /// The same in parts; `amount` is negative when they are dealt anew.
     void add_seats(const SeatRow& row, Weight amount);
     void add_queues(const NicLanes& lanes, Weight amount);
 };
@@ -136,9 +136,9 @@ interrupt_problems(const ResolvedPolicy& resolved, const machine::Machine& machi
 /// Says where `separate` is not kept, once all lanes are there.
 void tell_of_mixed(const topology::Topology& topology, Placements& into);
 
-/// One interrupt line may serve several interfaces, and devices that are none. It has one mask: among the
-/// targets of such a line, that of the first policy counts whose interface has a handler on it now, and the
-/// others say whom they give way to.
+/// An interrupt line may serve several interfaces, and devices that are none. The line has one mask: among
+/// the targets of such a line, that of the first policy counts whose interface has a handler on it now, and
+/// the others say whom they give way to.
 void settle_shared_lines(const machine::Machine& machine, Placements& into);
 
 /// The target that decides what this one's subject is set to: itself, but on a line that serves others, too.

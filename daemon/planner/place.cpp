@@ -155,7 +155,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::leave);
     if (process.is_settling && !is_in_force(policy, thread.joined)) return whole_of(resolved, process);
 
-    assignments.use(placements.load);
+    assignments.use(placements.load, placements.number);
     Choice choice = choose(resolved, assignments, process, thread, rule);
     std::vector<Slot> reachable;
     if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {

@@ -356,6 +356,7 @@ const SeatRow* ResolvedPolicy::row(std::string_view name) const {
 }
 
 bool ResolvedPolicy::reads(unsigned rule) const {
+    if (rule >= placements.size()) return false; // counted under an earlier text of the policy
     if (policy->model != policy::Model::full || placements[rule].bind == policy::Bind::set) return false;
     if (rule == 0) return true;
     const auto& of_thread = policy->threads[rule - 1];
@@ -415,6 +416,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
                                        found.message, found.hint});
     tell_of_mixed(machine.topology, run.result);
     settle_shared_lines(machine, run.result);
+    run.result.number = before == nullptr ? 0 : before->number + 1;
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }

@@ -159,6 +159,7 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load;   ///< of the interrupts of lanes; each compile() makes another
+    unsigned number = 0;                   ///< one more than that of the result before
     std::optional<MeasuredLevel> measured; ///< no value: no policy says `measured`
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name

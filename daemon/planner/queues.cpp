@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the lanes of interfaces: masks of interrupts, steering maps, threads of queues.
+// The results of the lane rule as targets: masks of interrupts, steering maps, threads of queues.
 #include "planner/lanes.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using machine::Vector;
 using netdev::Direction;
 using netdev::Nic;
 
-/// One interface whose queues are given to lanes.
+/// An interface whose queues are given to lanes.
 struct Job {
     ResolvedPolicy& resolved;
     const Machine& machine;
@@ -37,7 +37,7 @@ struct Job {
     [[nodiscard]] std::size_t place_of(unsigned queue) const {
         const auto own = std::ranges::lower_bound(queues, queue);
         if (own != queues.end() && *own == queue) return static_cast<std::size_t>(own - queues.begin());
-        // One that has no interrupt of its own is dealt to those that are there.
+        // A queue without an interrupt of its own is dealt to those that have one.
         return unnumbered.empty() ? queue % queues.size() : queues.size() + queue % unnumbered.size();
     }
     [[nodiscard]] std::size_t place_of(const Vector& vector) const {
@@ -208,7 +208,8 @@ void tell_of_cut(const ResolvedPolicy& resolved, const Interfaces::Group& group,
         if (row.is_open || row.may == resolved.allowed) continue;
         std::size_t readers = 0;
         for (const auto& [one, count] : group.readers)
-            if (one.rule == row.rule && (resolved.allowed & one.cpuset) == row.may) readers += count;
+            if (one.rule == row.rule && one.nics == row.nics && (resolved.allowed & one.cpuset) == row.may)
+                readers += count;
         if (readers <= row.slots.size()) continue;
         into.problems.push_back({resolved.policy->name, lanes.name,
                                  fmt::format("the cpuset of {} of its readers has {} of the policy's cores, "

@@ -61,7 +61,7 @@ std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::v
     return order;
 }
 
-/// Of its nearest CPU.
+/// The distance of its nearest CPU.
 unsigned distance(const std::vector<unsigned>& distances, const CpuSet& place) {
     unsigned least = std::numeric_limits<unsigned>::max();
     for (const unsigned cpu : place)

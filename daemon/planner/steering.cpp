@@ -33,7 +33,7 @@ std::string_view to_string(NotSteered why) {
 
 namespace {
 
-/// Of readers that are counted.
+/// Seats of readers that are counted.
 std::size_t counted_seats(const ResolvedPolicy& resolved) {
     std::size_t sum = 0;
     for (const auto& lanes : resolved.nics)

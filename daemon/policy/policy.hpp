@@ -133,7 +133,6 @@ struct Policy {
     bool separate = false;      ///< interrupts off the worker's core, but in its cache group
     bool steering = true;       ///< maps of XPS, RPS and RFS of the NICs are set, too
     std::optional<CpuExpr> rps; ///< CPUs to which RPS hands packets on; no value: seats of readers
-    Position rps_at;
     Steer steer = Steer::automatic; ///< only `full` steers
 
     Drift drift = Drift::enforce;

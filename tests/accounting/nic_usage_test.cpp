@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -50,15 +51,14 @@ class NicUsageTest : public testing::Test {
             address, state, inode);
         tree_.file("proc/net/tcp", "  sl  local_address rem_address   st\n" + table_);
     }
-    UsageProcess process(int pid, std::size_t policy, std::initializer_list<unsigned> sockets,
-                         unsigned units = 1) const {
+    UsageProcess process(int pid, std::size_t policy, std::initializer_list<unsigned> sockets) const {
         tree_.file(fmt::format("proc/{}/stat", pid),
                    fmt::format("{0} (p) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", pid));
         tree_.folder(fmt::format("proc/{}/fd", pid));
         int descriptor = 3;
         for (const auto inode : sockets)
             tree_.link(fmt::format("proc/{}/fd/{}", pid, descriptor++), fmt::format("socket:[{}]", inode));
-        return {{pid, 77}, policy, units};
+        return {{pid, 77}, policy};
     }
     const NicUsageResult& find(std::vector<UsagePolicy> policies, std::vector<UsageProcess> processes,
                                std::chrono::seconds now = {}) {
@@ -84,11 +84,10 @@ class NicUsageTest : public testing::Test {
 TEST_F(NicUsageTest, ConnectionsSayMoreThanTheListener) {
     tcp(any, "0A", 70);
     tcp(eth1, "01", 71);
-    const auto& found = find({by_itself}, {process(10, 0, {70}, 3), process(11, 0, {70, 71}, 2)});
-    EXPECT_EQ(found.processes.at({10, 77}), (Names{"eth0", "eth1"}))
+    const auto& found = find({by_itself}, {process(10, 0, {70}), process(11, 0, {70, 71})});
+    EXPECT_EQ(found.processes.at({10, 77}).nics, (Names{"eth0", "eth1"}))
         << "a wildcard listener alone: every real NIC";
-    EXPECT_EQ(found.processes.at({11, 77}), Names{"eth1"});
-    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{{"eth0", "eth1"}, 3}, {{"eth1"}, 2}}}}));
+    EXPECT_EQ(found.processes.at({11, 77}).nics, Names{"eth1"});
     EXPECT_FALSE(found.fault);
 }
 
@@ -100,21 +99,22 @@ TEST_F(NicUsageTest, WhoTakesNoneOfTheConnectionsOfItsListenersCountsOnlyForThos
     const auto worker = process(12, 0, {70});
     master.takes_none = helper.takes_none = true;
     const auto& found = find({by_itself}, {master, helper, worker});
-    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{{"eth1"}, 2}}}}));
-    EXPECT_EQ(found.processes.at({10, 77}), Names{"eth1"}) << "it is near its workers all the same";
+    for (const auto& [pid, is_served] : std::map<int, bool>{{10, false}, {11, true}, {12, true}})
+        EXPECT_EQ(found.processes.at({pid, 77}).is_served, is_served) << pid;
+    EXPECT_EQ(found.processes.at({10, 77}).nics, Names{"eth1"}) << "it is near its workers all the same";
     auto named = by_itself;
     named.is_auto = false;
     named.named = {"eth0"};
-    EXPECT_EQ(find({named}, {master, helper, worker}).counts, (NicCounts{{"auto", {{{"eth0"}, 2}}}}));
+    EXPECT_FALSE(find({named}, {master, helper, worker}).processes.at({10, 77}).is_served);
 }
 
 TEST_F(NicUsageTest, LoopbackAndSocketsOfOthersServeNoTask) {
     tcp(loopback, "0A", 70);
     tcp(eth0, "01", 71);
     const auto& found = find({by_itself}, {process(10, 0, {70}), process(11, 0, {})});
-    EXPECT_TRUE(found.counts.empty());
-    EXPECT_TRUE(found.processes.at({10, 77}).empty());
-    EXPECT_TRUE(found.processes.at({11, 77}).empty());
+    EXPECT_FALSE(found.processes.at({10, 77}).is_known);
+    EXPECT_TRUE(found.processes.at({10, 77}).nics.empty());
+    EXPECT_TRUE(found.processes.at({11, 77}).nics.empty());
 }
 
 TEST_F(NicUsageTest, NamedNicsAreNarrowedByTheSockets) {
@@ -124,16 +124,17 @@ TEST_F(NicUsageTest, NamedNicsAreNarrowedByTheSockets) {
     const UsagePolicy none{"none", false, {}, false};
     const auto& found = find({both, one, none}, {process(10, 0, {71}), process(11, 0, {}),
                                                  process(12, 1, {71}), process(13, 2, {71})});
-    EXPECT_EQ(found.processes.at({10, 77}), Names{"eth1"});
-    EXPECT_EQ(found.processes.at({11, 77}), (Names{"eth0", "eth1"})) << "no socket says which";
-    EXPECT_EQ(found.processes.at({12, 77}), Names{"eth0"});
-    EXPECT_TRUE(found.processes.at({13, 77}).empty());
+    EXPECT_EQ(found.processes.at({10, 77}).nics, Names{"eth1"});
+    EXPECT_EQ(found.processes.at({11, 77}).nics, (Names{"eth0", "eth1"})) << "no socket says which";
+    EXPECT_EQ(found.processes.at({12, 77}).nics, Names{"eth0"});
+    EXPECT_TRUE(found.processes.at({13, 77}).nics.empty());
 }
 
 TEST_F(NicUsageTest, WithoutNeedNothingIsRead) {
     tcp(eth0, "01", 71);
-    const auto& found = find({{"one", false, {"eth0"}, false}}, {{{10, 77}, 0, 1}});
-    EXPECT_EQ(found.counts, (NicCounts{{"one", {{{"eth0"}, 1}}}}));
+    const auto& found = find({{"one", false, {"eth0"}, false}}, {{{10, 77}, 0}});
+    EXPECT_EQ(found.processes.at({10, 77}).nics, Names{"eth0"});
+    EXPECT_TRUE(found.processes.at({10, 77}).is_known);
     EXPECT_EQ(slices_, 2U) << "no table, no descriptors";
 }
 
@@ -141,7 +142,7 @@ TEST_F(NicUsageTest, ARecycledProcessIdHasNoSockets) {
     tcp(eth0, "01", 71);
     auto recycled = process(10, 0, {71});
     recycled.id.start_time = 5;
-    EXPECT_TRUE(find({by_itself}, {recycled}).processes.at(recycled.id).empty());
+    EXPECT_TRUE(find({by_itself}, {recycled}).processes.at(recycled.id).nics.empty());
 }
 
 TEST_F(NicUsageTest, OnlyAFewProcessesOfASampledPolicyAreAsked) {
@@ -152,7 +153,7 @@ TEST_F(NicUsageTest, OnlyAFewProcessesOfASampledPolicyAreAsked) {
         processes.push_back(process(pid, 0, {71U}));
     const auto& found = find({sampled}, processes);
     EXPECT_EQ(found.sampled, (NicCounts{{"shown", {{{"eth0"}, 16}}}}));
-    EXPECT_TRUE(found.counts.empty());
+    EXPECT_TRUE(found.processes.empty());
     EXPECT_TRUE(found.processes.empty());
 }
 
@@ -160,7 +161,7 @@ TEST_F(NicUsageTest, AnotherSearchReplacesOneUnderWay) {
     tcp(eth0, "01", 71);
     usage_->begin({nics_, {by_itself}, {process(10, 0, {71}), process(11, 0, {71})}});
     EXPECT_FALSE(usage_->step([] { return true; }));
-    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).counts, (NicCounts{{"auto", {{{"eth0"}, 1}}}}));
+    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).processes.at({12, 77}).nics, Names{"eth0"});
 }
 
 TEST_F(NicUsageTest, AClientThatIsSilentForAWhileTakesNoInterfaceAway) {
@@ -173,13 +174,13 @@ TEST_F(NicUsageTest, AClientThatIsSilentForAWhileTakesNoInterfaceAway) {
         tcp(any, "0A", 70);
         for (const auto& [address, inode] : connections)
             tcp(address, "01", inode);
-        return find({policy}, {server}, now).processes.at({10, 77});
+        return find({policy}, {server}, now).processes.at({10, 77}).nics;
     };
     EXPECT_EQ(nics(minutes(0), {}, by_itself), (Names{"eth0", "eth1"})) << "nobody has come yet";
     EXPECT_EQ(nics(minutes(1), {{eth1, 71}}, by_itself), Names{"eth1"});
     EXPECT_EQ(nics(minutes(2), {}, by_itself), Names{"eth1"}) << "the client has gone for now";
     EXPECT_EQ(nics(minutes(3), {{eth0, 72}}, by_itself), (Names{"eth0", "eth1"}));
-    EXPECT_EQ(usage_->result().counts, (NicCounts{{"auto", {{{"eth0", "eth1"}, 1}}}}));
+    EXPECT_EQ(usage_->result().processes.at({10, 77}).nics, (Names{"eth0", "eth1"}));
     EXPECT_EQ(nics(minutes(4), {}, named), Names{"eth0"}) << "only what the policy is about";
     EXPECT_EQ(nics(minutes(60), {}, by_itself), (Names{"eth0", "eth1"})) << "silence says nothing";
     for (int i = 0; i < 12; ++i)
@@ -204,7 +205,7 @@ TEST_F(NicUsageTest, NicsByTheHundredAreFoundByAddress) {
         nic.addresses = {fmt::format("198.51.{}.{}", 100 + i / 250, 1 + i % 250)};
     }
     tcp("FA6533C6", "01", 71); // 198.51.101.250
-    EXPECT_EQ(find({by_itself}, {process(10, 0, {71})}).processes.at({10, 77}), Names{"veth499"});
+    EXPECT_EQ(find({by_itself}, {process(10, 0, {71})}).processes.at({10, 77}).nics, Names{"veth499"});
 }
 
 /// Children that hold very many sockets, as a busy server does: UDP ones bound to an address of this machine.
@@ -281,7 +282,7 @@ TEST(LiveNicUsage, ManySocketsOfManyProcessesAreLookedAtInSlicesAndOnlyOnce) {
     std::vector<UsageProcess> processes;
     for (const auto& holder : holders) {
         ASSERT_GT(holder->held(), 1000U) << "as many as the limit of descriptors allows";
-        processes.push_back({{holder->pid(), start_time_of(root, holder->pid())}, 0, 1});
+        processes.push_back({{holder->pid(), start_time_of(root, holder->pid())}, 0});
     }
     NicUsage usage(root);
     usage.begin({nics, {{"auto", true, {}, false}}, processes});
@@ -293,7 +294,8 @@ TEST(LiveNicUsage, ManySocketsOfManyProcessesAreLookedAtInSlicesAndOnlyOnce) {
         longest = std::max(longest, cpu_milliseconds() - began);
         all += cpu_milliseconds() - began;
     }
-    EXPECT_EQ(usage.result().counts, (NicCounts{{"auto", {{{"test0"}, 4}}}}));
+    for (const auto& process : processes)
+        EXPECT_EQ(usage.result().processes.at(process.id).nics, std::vector<std::string>{"test0"});
     EXPECT_FALSE(usage.result().fault);
     EXPECT_LT(longest, 50) << "a slice of 1 ms, with much room for a busy machine";
     RecordProperty("longest_slice_us", static_cast<int>(longest * 1000));

@@ -95,13 +95,12 @@ class UnknownLabels(Planned):
         self.assertEqual({}, plan)
         self.assertTrue(any(f"{irq} stay where they are" in problem and "MSI-INTA" in problem for problem in problems), problems)
 
-    def test_fewer_cores_than_the_policy_names_are_told(self):
+    def test_queues_use_the_nearest_cores_first_and_then_the_others(self):
         machine = Recorded(self.bin / "root", cpus=8, nodes=2)
         machine.nic("eth0", [f"eth0-TxRx-{queue}" for queue in range(8)], driver="ixgbe")
-        for more in ({}, {"affinity": "full", "match": {"comm": "x"}}):
-            problems = self.plan(machine.root, self.irq_policy(cpus="0-7", **more))[2]
-            self.assertTrue(any("8 queues are on 4 cores, though cpus has 8" in problem for problem in problems), (more, problems))
-        self.assertEqual([], self.plan(machine.root, self.irq_policy())[2], "those near it are enough where no others are named")
+        for text, most in (("0-7", 8), ("nic", 4)):
+            plan, _, problems = self.plan(machine.root, self.irq_policy(cpus=text))
+            self.assertEqual((most, []), (len(set(plan.values())), problems), plan)
 
 
 class SubFunctions(Planned):

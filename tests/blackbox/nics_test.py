@@ -52,7 +52,7 @@ class Servers(Full):
             self.assertEqual((poller, cpu), (queues["rx"]["napi_thread"], queues["rx"]["napi_thread_cpus"]))
             self.assertEqual((cpu, "web", [server.pid]), (queues["tx"]["wanted"], queues["tx"]["policy"], [task["pid"] for task in queues["tx"]["tasks"]]))
 
-    def test_a_server_whose_cpuset_has_no_place_near_the_nic_is_placed_in_it_and_status_says_so(self):
+    def test_a_server_whose_cpuset_moves_away_is_followed_by_the_thread_of_its_queue(self):
         nic = self.pair(0)
         server, _ = self.server(), self.client(0)
         daemon = self.inside(namespace=self.with_groups(), web=FULL)
@@ -69,7 +69,7 @@ class Servers(Full):
             return [process["threads"][0] for process in daemon.status()["processes"] if process["pid"] == server.pid][0]
         daemon.passes(2)
         wait_for(lambda: (thread()["state"], thread()["wanted"]) == ("in place", far), "it has a place in its cpuset")
-        self.assertIn("has 0 of the 1 places for workers near the NIC", " ".join(daemon.problems()))
+        wait_for(lambda: self.together([server.pid, napi_threads(nic)[0]]) == far, "the thread of its queue is there, too")
 
     def test_both_interfaces_of_one_server_also_while_one_client_is_away(self):
         nics = [self.pair(number) for number in (0, 1)]

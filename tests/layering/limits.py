@@ -17,11 +17,11 @@ WALK_LINES = 2500
 # Lines of each room, and of a folder of tools/ that is as pure; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
     "base": 1010, "host": 1900, "policy": 3510,  # 2,600
-    "topology": 1500, "inventory": 2920,  # 2,700; 200 of which thread waits on which listener
+    "topology": 1500, "inventory": 2925,  # 2,700; 200 of which thread waits on which listener
     "irq": 1157, "netdev": 1480, "machine": 1500,  # 1,300
-    "locality": 395, "planner": 5600,  # 4,600; 510 of judgement and the choice of affinity: auto
+    "locality": 395, "planner": 5970,  # 4,600; 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
-    "measure": 1045, "accounting": 1215,  # 1,900 together
+    "measure": 1045, "accounting": 1220,  # 1,900 together
     "enforcer": 1310,
     "steer": 1625,  # 1,500; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
     "coexist": 590, "status": 1400,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial

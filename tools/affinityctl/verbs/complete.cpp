@@ -56,7 +56,7 @@ void add_processes_to(Words& words, const Globals& globals, const std::vector<in
 }
 
 void add_processes_under_policy_to(Words& words, const Globals& globals) {
-    const auto names = ask_daemon_object(globals, "GetNames").value_or(json());
+    const auto names = ask_daemon_object(globals, "GetNames").value_or(json::object());
     add_processes_to(words, globals, names.value("processes", std::vector<int>()));
 }
 
