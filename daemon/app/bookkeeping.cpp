@@ -81,8 +81,7 @@ planner::NicUsage Bookkeeping::count_readers() const {
         const auto& policy = world.policy(process.policy);
         const bool has_lanes =
             policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
-        const bool is_served = process.are_nics_known || !policy.nics_auto;
-        if (!has_lanes || process.reads_nothing || process.is_elsewhere || !is_served) continue;
+        if (!has_lanes || process.reads_nothing || process.is_elsewhere) continue;
         planner::ReadingProcess reading{.nics = process.are_nics_known ? &process.nics : nullptr,
                                         .cpuset = process.cpuset.cpus ? &*process.cpuset.cpus : nullptr,
                                         .rules = {}};

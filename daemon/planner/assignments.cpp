@@ -182,6 +182,11 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, number);
+        if (std::exchange(seat->is_fresh, false)) { // its neighbours have their places by now
+            put(*seat, nullptr);
+            chosen = best(request, number);
+            seat->given = slots[*chosen].cpus.first();
+        }
         if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
@@ -189,13 +194,17 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         return *chosen;
     }
     Weight weight = one_cpu;
-    bool is_weighed = false;
+    bool is_weighed = false, is_fresh = false;
     std::optional<std::size_t> kept;
     if (request.group_of != TaskId{} && request.group_of != request.task)
         owners_.insert_or_assign(request.task, request.group_of);
     if (const auto other = under_another_name(request, number); other != seats_.end()) {
         weight = other->second.weight;
         is_weighed = other->second.is_weighed;
+        const auto is_plain = [&](unsigned table) {
+            return tables_[table].id->kind == DistributionId::Kind::slots;
+        };
+        is_fresh = is_plain(number) && !is_plain(other->second.table);
         kept = slot_named(slots, other->second.now); // unless others were there before it
         if (kept && peers(request, number, slots[*kept].cpus.first()).second > 0) kept.reset();
         erase(other);
@@ -207,6 +216,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     seat.family = family_of(request);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
     seat.dealt_in = world_;
+    seat.is_fresh = is_fresh;
     put(seat, &slots[chosen]);
     return chosen;
 }

@@ -85,10 +85,12 @@ class Assignments {
         bool is_weighed = false;
         bool is_counted = false; ///< among the peers of its slot
         bool is_moved = false;   ///< by move(): it stays there, however many others do
-        unsigned dealt_in = 0;   ///< the world in which it was looked at last
-        TaskId family = {};      ///< the parent, else the process
-        CpuSet cpus = {};        ///< those that it has of its slot; empty: it has left it
-        CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
+        bool is_fresh =
+            false; ///< it was a reader until now, or is one since: chosen once more at the next look
+        unsigned dealt_in = 0; ///< the world in which it was looked at last
+        TaskId family = {};    ///< the parent, else the process
+        CpuSet cpus = {};      ///< those that it has of its slot; empty: it has left it
+        CpuSet cpuset = {};    ///< it leaves the task fewer slots than its distribution has; empty: none does
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }

@@ -51,8 +51,15 @@ class Checker {
         const auto wanted = wanted_.size();
         own_nics(policy);
         const auto cpus = placement(policy.placement);
+        if (policy.rps) static_cast<void>(parts(*policy.rps, policy.rps_at));
         for (const auto& rule : policy.threads) {
             if (rule.leave) continue;
+            for (const auto& name : rule.nics)
+                if (std::ranges::none_of(nic_names_, [&](const auto& nic) { return name.matches(nic); }))
+                    add(Severity::warning, rule.at, 1,
+                        "no interface here is named " + policy::in_quotes(name.text()) +
+                            ": these threads count as readers of those that serve their process",
+                        nic_hint(name.text()));
             // Keys that a rule takes from its policy have been checked there.
             auto own = rule.placement;
             if (own.cpus_at == policy.placement.cpus_at) own.cpus.reset();

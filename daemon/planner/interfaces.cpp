@@ -65,6 +65,10 @@ NicNames Interfaces::of(const Policy& policy, const NicUsage& usage) const {
         for (const auto& [readers, count] : served->second)
             meant.insert(readers.nics.begin(), readers.nics.end());
     }
+    if (policy.model == policy::Model::full && policy.nics_auto)
+        for (const auto& rule : policy.threads)
+            for (const auto& nic : machine_.nics)
+                if (is_named(rule.nics, nic)) meant.insert(nic.name);
     std::set<const Nic*> wanted;
     for (const auto& nic : machine_.nics)
         if (meant.contains(nic.name))
@@ -121,9 +125,8 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
     std::vector<std::pair<Readers, unsigned>> served;
     if (const auto found = usage.find(policy.name); is_shared && found != usage.end())
         for (const auto& [readers, count] : found->second) {
-            auto nics = physical(readers.nics);
-            if (join(nics) || readers.nics.empty())
-                served.push_back({{std::move(nics), readers.rule, readers.cpuset}, count});
+            auto nics = readers.nics.empty() ? names : physical(readers.nics); // any may serve them
+            if (join(nics)) served.push_back({{std::move(nics), readers.rule, readers.cpuset}, count});
         }
     std::map<std::size_t, Group> groups;
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -133,7 +136,7 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
         for (const auto& [readers, count] : served) {
             NicNames nics;
             for (const auto* nic : group.nics)
-                if (readers.nics.empty() || std::ranges::find(readers.nics, nic->name) != readers.nics.end())
+                if (std::ranges::find(readers.nics, nic->name) != readers.nics.end())
                     nics.push_back(nic->name);
             if (!nics.empty()) group.readers[{std::move(nics), readers.rule, readers.cpuset}] += count;
         }
@@ -167,6 +170,7 @@ void count_readers(const Policy& policy, const Interfaces& interfaces, const Rea
     for (const auto& [rule, threads] : counts) {
         const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
         auto nics = rule ? interfaces.called(policy.threads[*rule].nics) : NicNames{};
+        if (nics.empty() && process.nics == nullptr && policy.nics_auto) continue; // none serves it
         if (nics.empty() && process.nics != nullptr) nics = *process.nics;
         const bool is_each = placement.spread != policy::Spread::any;
         into[policy.name][{std::move(nics), rule ? static_cast<unsigned>(*rule) + 1 : 0,

@@ -58,6 +58,8 @@ class Dealer {
             }
         }
         lanes_.name = lanes_.nics.front();
+        for (const auto& other : q_.others)
+            others_.push_back(distances_to(topology_, other));
     }
 
     NicLanes deal() {
@@ -116,6 +118,7 @@ class Dealer {
     std::vector<CpuSet> sides_;                    ///< each once
     std::vector<std::size_t> side_of_;             ///< by interface
     std::vector<std::vector<unsigned>> distances_; ///< by side
+    std::vector<std::vector<unsigned>> others_;    ///< of sides of other interfaces
     SeatRow bare_;                                 ///< cores for queues where nobody reads
     std::vector<Chair> chairs_;
     std::vector<std::vector<Chair*>> owners_; ///< by interface and place of queue
@@ -267,7 +270,11 @@ void Dealer::seat_readers() {
             load_.add_seats(row, -one_cpu); // these leave
     for (auto& [key, count] : rows) {
         const auto& [room, may, nics, rule] = key;
-        add_row(rule, nics, may, count);
+        const auto all = q_.all_readers.find(may);
+        const auto cores = groups_of(topology_, policy::Bind::core, may).size();
+        const bool is_crowded = all != q_.all_readers.end() && all->second > cores;
+        add_row(rule, nics, may,
+                is_crowded ? (cores * count + all->second - 1) / all->second : std::size_t{count});
     }
 }
 
@@ -329,6 +336,12 @@ std::vector<Chair*> Dealer::chairs_of(std::size_t nic) {
     if (has_readers())
         return reading.empty() ? all : on_side.size() >= std::max<std::size_t>(1, fair) ? on_side : reading;
     std::ranges::stable_sort(all, {}, distance);
+    const auto mine = std::ranges::stable_partition(all, [&](const Chair* chair) {
+        return std::ranges::none_of(others_, [&](const std::vector<unsigned>& other) {
+            return other[chair->slot->cpus.first()] < distance(chair);
+        });
+    });
+    if (mine.begin() != all.begin()) all.erase(mine.begin(), all.end());
     all.resize(std::min(all.size(), q_.nics[nic].takes.size()));
     return all;
 }

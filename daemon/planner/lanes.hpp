@@ -93,11 +93,13 @@ struct LaneLoad {
 struct LaneQuestion {
     const ResolvedPolicy& resolved;
     const topology::Topology& topology;
-    std::vector<LaneNic> nics;                  ///< at least one
-    const std::map<Readers, unsigned>& readers; ///< as Interfaces::Group has them
-    const NicLanes* before = nullptr;           ///< what these interfaces had until now; null: nothing
-    bool serves_tasks = false;                  ///< under `full`
-    bool has_queues = true;                     ///< false: another policy has placed them
+    std::vector<LaneNic> nics;                   ///< at least one
+    const std::map<Readers, unsigned>& readers;  ///< as Interfaces::Group has them
+    std::map<CpuSet, std::size_t> all_readers{}; ///< of the policy, by the CPUs that they may use
+    std::vector<CpuSet> others{};     ///< sides of the policy's interfaces that are not among `nics`
+    const NicLanes* before = nullptr; ///< what these interfaces had until now; null: nothing
+    bool serves_tasks = false;        ///< under `full`
+    bool has_queues = true;           ///< false: another policy has placed them
 };
 
 /// The lane rule: where readers sit, and where the queues of their interfaces go. Pure; each sentence is a
@@ -105,14 +107,17 @@ struct LaneQuestion {
 ///
 ///  1. Each reader has a seat, inside the policy's CPUs and its own cpuset. Seats are dealt by core: those
 ///     that no other reader has first, of these the nearest to its interfaces, one reader a core as long as
-///     there are cores. Readers of several interfaces take the sides of these in turn.
+///     there are cores. Readers of several interfaces take the sides of these in turn. Where a policy has
+///     more readers than cores, those of each kind share their part of the cores.
 ///  2. Queues go to CPUs inside seats on the side of their interface. Readers differ by one queue at most.
 ///     In a wide seat (a cache group) they spread over its cores, one a core first.
 ///  3. With `separate`, an interrupt has another core of its seat's cache group.
 ///  4. A reader without a queue is handed packets by RPS from one queue, the nearest; other queues have RPS
 ///     off. Each CPU of a seat sends by a queue of its own seat, else by one that it shares (XPS).
-///  5. Without readers, queues go to the cores of the policy's CPUs, the nearest first, one a core. A single
-///     receive queue is spread by RPS over the cores near it.
+///  5. Without readers, queues go to the cores of the policy's CPUs, the nearest first, one a core, but not
+///  to
+///     cores that are nearer to another of its interfaces. A single receive queue is spread by RPS over the
+///     cores near it.
 ///  6. What was there before stays, as far as the above allows it.
 ///
 /// Source: Foong, Fung, Newell, User-directed Processor Affinity; Documentation/networking/scaling.rst.

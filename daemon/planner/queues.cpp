@@ -220,6 +220,7 @@ void tell_of_cut(const ResolvedPolicy& resolved, const Interfaces::Group& group,
 }
 
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Interfaces::Group& group,
+               const std::map<CpuSet, std::size_t>& all_readers, const std::vector<const Nic*>& all_nics,
                const NicLanes* before, LaneLoad& load, Placements& into) {
     const auto& machine = interfaces.machine();
     const auto& policy = *resolved.policy;
@@ -251,11 +252,15 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Int
                           .topology = machine.topology,
                           .nics = {},
                           .readers = group.readers,
+                          .all_readers = all_readers,
                           .before = before,
                           .serves_tasks = is_full,
                           .has_queues = has_queues};
     for (const auto& job : its)
         question.nics.push_back(job.for_rule(interfaces));
+    for (const auto* other : all_nics)
+        if (std::ranges::find(group.nics, other) == group.nics.end())
+            question.others.push_back(machine::near_cpus(machine, *other));
     const auto& lanes = resolved.nics.emplace_back(deal_lanes(question, load));
     for (std::size_t i = 0; has_queues && i < jobs.size(); ++i) {
         auto& job = jobs[i];
@@ -337,8 +342,18 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces,
              "which are left alone unless they are named themselves",
              "name its ports in nics"});
     resolved.nics.reserve(groups.size());
+    std::map<CpuSet, std::size_t> all_readers;
+    std::vector<const Nic*> all_nics;
     for (const auto& group : groups)
-        add_group(resolved, interfaces, group, earlier_lanes(group, before), load, into);
+        all_nics.insert(all_nics.end(), group.nics.begin(), group.nics.end());
+    for (const auto& group : groups)
+        for (const auto& [readers, count] : group.readers)
+            if (resolved.reads(readers.rule))
+                all_readers[readers.cpuset.empty() ? resolved.allowed : resolved.allowed & readers.cpuset] +=
+                    count;
+    for (const auto& group : groups)
+        add_group(resolved, interfaces, group, all_readers, all_nics, earlier_lanes(group, before), load,
+                  into);
     for (unsigned rule = 0; rule < resolved.placements.size(); ++rule)
         resolved.all_seats.push_back(in_turn(resolved.nics, rule, resolved.allowed));
 }

@@ -386,6 +386,7 @@ Policy read_document(const Node& root, Report& report) {
     if (const auto* entry = fields.find("nics")) read_nics(*entry, policy, report);
     fields.read("irqs", policy.irqs);
     fields.read("rps", policy.rps);
+    if (const auto* entry = fields.find("rps")) policy.rps_at = report.text_at(*entry->value);
     read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
     fields.read("together", policy.together);

@@ -129,10 +129,11 @@ struct Policy {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
-    std::vector<Pattern> irqs;  ///< other interrupts, by handler or PCI function
-    bool separate = false;      ///< interrupts off the worker's core, but in its cache group
-    bool steering = true;       ///< maps of XPS, RPS and RFS of the NICs are set, too
-    std::optional<CpuExpr> rps; ///< CPUs to which RPS hands packets on; no value: seats of readers
+    std::vector<Pattern> irqs; ///< other interrupts, by handler or PCI function
+    bool separate = false;     ///< interrupts off the worker's core, but in its cache group
+    bool steering = true;      ///< maps of XPS, RPS and RFS of the NICs are set, too
+    Position rps_at;
+    std::optional<CpuExpr> rps;     ///< CPUs to which RPS hands packets on; no value: seats of readers
     Steer steer = Steer::automatic; ///< only `full` steers
 
     Drift drift = Drift::enforce;

@@ -158,28 +158,39 @@ void seats_are_inside_the_policys_cpus_and_the_cpuset(const Dealt& dealt) {
             }
 }
 
+/// How many readers there are for each row.
+std::map<std::tuple<unsigned, CpuSet, NicNames>, unsigned> counts_of(const Dealt& dealt,
+                                                                     const NicLanes& lanes) {
+    std::map<std::tuple<unsigned, CpuSet, NicNames>, unsigned> counts;
+    for (const auto& [readers_of, count] :
+         dealt.of.usage.empty() ? std::map<Readers, unsigned>{} : dealt.of.usage.at("p0")) {
+        NicNames nics;
+        for (const auto& nic : lanes.nics)
+            if (readers_of.nics.empty() || std::ranges::find(readers_of.nics, nic) != readers_of.nics.end())
+                nics.push_back(nic);
+        const auto& allowed = dealt.policy().allowed;
+        if (!nics.empty())
+            counts[{readers_of.rule, readers_of.cpuset.empty() ? allowed : allowed & readers_of.cpuset,
+                    nics}] += count;
+    }
+    return counts;
+}
+
 void each_reader_has_a_core_as_long_as_there_are_cores(const Dealt& dealt) {
     std::map<unsigned, int> readers; // that were dealt before; those who may use fewer CPUs come first
+    std::map<CpuSet, std::size_t> everyone;
+    for (const auto& lanes : dealt.policy().nics)
+        for (const auto& [one, count] : counts_of(dealt, lanes))
+            if (dealt.policy().reads(std::get<0>(one))) everyone[std::get<1>(one)] += count;
     for (const auto& lanes : dealt.policy().nics) {
         std::size_t narrower = 0;
-        std::map<std::tuple<unsigned, CpuSet, NicNames>, unsigned> counts;
-        for (const auto& [readers_of, count] :
-             dealt.of.usage.empty() ? std::map<Readers, unsigned>{} : dealt.of.usage.at("p0")) {
-            NicNames nics;
-            for (const auto& nic : lanes.nics)
-                if (readers_of.nics.empty() ||
-                    std::ranges::find(readers_of.nics, nic) != readers_of.nics.end())
-                    nics.push_back(nic);
-            const auto& allowed = dealt.policy().allowed;
-            if (!nics.empty())
-                counts[{readers_of.rule, readers_of.cpuset.empty() ? allowed : allowed & readers_of.cpuset,
-                        nics}] += count;
-        }
+        auto counts = counts_of(dealt, lanes);
         for (const auto& row : lanes.rows) {
             if (row.is_open) continue;
             const auto cores = dealt.cores(row.may);
-            EXPECT_GE(row.slots.size(),
-                      std::min<std::size_t>(counts[{row.rule, row.may, row.nics}], cores.count()));
+            const std::size_t count = counts[{row.rule, row.may, row.nics}], all = everyone[row.may];
+            const auto part = (cores.count() * count + all - 1) / std::max<std::size_t>(1, all);
+            EXPECT_GE(row.slots.size(), all > cores.count() ? part : count);
             EXPECT_LE(narrower, row.may.count());
             narrower = row.may.count();
             CpuSet of_row;
@@ -353,12 +364,20 @@ void without_readers_queues_go_to_the_nearest_cores_one_a_core(const Dealt& deal
             CpuSet used;
             for (const auto& queue : lanes.queues[i])
                 used |= dealt.cores({queue.cpu});
-            const auto all = dealt.cores(dealt.policy().allowed);
+            CpuSet mine = dealt.policy().allowed; // without cores that are nearer to another interface
+            for (const auto& other : dealt.policy().nics)
+                for (const unsigned cpu : dealt.policy().allowed)
+                    for (const auto& nic : other.nics)
+                        if (&other != &lanes &&
+                            distances_to(dealt.topology(), dealt.near(nic))[cpu] <
+                                distances_to(dealt.topology(), dealt.near(lanes.nics[i]))[cpu])
+                            mine -= CpuSet{cpu};
+            const auto all = dealt.cores(mine.empty() ? dealt.policy().allowed : mine);
             EXPECT_EQ(used.count(), std::min(all.count(), lanes.queues[i].size()));
             if (lanes.nics.size() > 1) continue;
             const auto far = distances_to(dealt.topology(), dealt.near(lanes.nics[i]));
             for (const auto& queue : lanes.queues[i])
-                for (const unsigned core : dealt.policy().allowed - taken)
+                for (const unsigned core : (mine.empty() ? dealt.policy().allowed : mine) - taken)
                     if (!used.contains(dealt.topology().core_of(core).first())) {
                         EXPECT_LE(far[queue.cpu], far[core]) << core << " is nearer and free";
                     }
@@ -426,7 +445,10 @@ void tasks_take_the_seats_one_each(const Dealt& dealt) {
         std::size_t most = 0, least = count;
         for (const auto& [slot, tasks] : there)
             most = std::max(most, tasks), least = std::min(least, tasks);
-        if (is_row && readers.nics.size() == 1 && count <= dealt.cores(may).count()) {
+        std::size_t all = 0;
+        for (const auto& [others, number] : dealt.of.usage.at("p0"))
+            all += number;
+        if (is_row && readers.nics.size() == 1 && all <= dealt.cores(may).count()) {
             EXPECT_LE(most, 1U) << "stacked while there are cores: " << may.to_list();
         }
     }

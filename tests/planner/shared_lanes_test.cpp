@@ -197,15 +197,15 @@ TEST(SharedLanes, PortsOfOneCardBelongTogetherIfTheyServeTheSameProcess) {
     EXPECT_EQ(interrupts(each, "eth1"), (Names{"2", "2"})) << "one process each";
 }
 
-TEST(SharedLanes, ProcessesOfWhichNothingIsKnownBringNothingTogether) {
+TEST(SharedLanes, ProcessesOfWhichNothingIsKnownReadFromAll) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
     test::add_nic(machine, "eth1", 0, 1, 40);
     const World world({"match: {comm: a}\naffinity: full\nnics: [eth0, eth1]\nbind: core\n"}, machine,
                       {{"p0", {{{}, 1}}}});
     EXPECT_EQ(interrupts(world, "eth0"), Names{"0"});
-    EXPECT_EQ(interrupts(world, "eth1"), Names{"2"});
-    EXPECT_EQ(world.placements.policies[0].nics.size(), 2U);
+    EXPECT_EQ(interrupts(world, "eth1"), Names{"0"});
+    EXPECT_EQ(world.placements.policies[0].nics.size(), 1U);
 }
 
 TEST(SharedLanes, WhatServesOneProcessWithAnotherIsServedWithAllOfThem) {
