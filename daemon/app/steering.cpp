@@ -156,7 +156,8 @@ void Steering::look() {
     next_look_ = Clock::time_point::max();
     if (!shared_.acts() || !shared_.root.is_live() || !shared_.current.world) return;
     if (!wants_counts()) return end_all();
-    if (!reads_ && shared_.work.passing()) { // to load the programs takes long: places come first
+    // To load the programs takes long: places come first, except where a former daemon left its own.
+    if (!reads_ && kept_.is_empty() && shared_.work.passing()) {
         next_look_ = now + distances.front();
         return;
     }

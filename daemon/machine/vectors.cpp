@@ -102,7 +102,8 @@ class Owner {
     Owner(const Nic& nic, const std::vector<irq::Line>& lines) : nic_(nic) {
         for (const auto& line : lines)
             named_ = named_ || (in_list(line.irq) && line.label.device == nic.name &&
-                                line.action.find(nic.name) != std::string::npos);
+                                line.action.find(nic.name) != std::string::npos &&
+                                line.action != nic.name); // igb's other vector: the kernel shows the new name
     }
 
     [[nodiscard]] bool in_list(unsigned number) const {
@@ -232,6 +233,12 @@ std::vector<Vector> vectors_among(const std::vector<const Irq*>& candidates, con
         data += is_data(vector.kind) ? 1 : 0;
         vectors.push_back(std::move(vector));
     }
+    const bool has_former_names = std::ranges::any_of(vectors, [&](const Vector& vector) {
+        return is_data(vector.kind) && vector.label.find(nic.name) == std::string::npos &&
+               owner.in_list(vector.irq);
+    });
+    for (auto& vector : vectors) // the bare name is for control beside others, also of a former name
+        if (has_former_names && vector.label == nic.name) vector.kind = Kind::control, vector.queue.reset();
     for (auto& vector : vectors) // the only one carries all
         if (data == 1 && vector.kind == Kind::data_unknown) vector.kind = Kind::txrx;
     number_equal_labels(vectors);

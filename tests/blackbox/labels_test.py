@@ -87,6 +87,11 @@ class UnknownLabels(Planned):
                 self.assertEqual(2, len(plans[0][0]), plans[0])
                 self.assertEqual([plans[0]] * 3, plans)
 
+    def test_a_bare_label_of_the_new_name_leaves_the_queues_their_old_ones(self):
+        machine = Recorded(self.bin / "root", cpus=4)
+        other, *queues = machine.nic("lan0", ["lan0", "ens1-TxRx-0", "ens1-TxRx-1"], driver="igb", queues=(2, 2))
+        self.assertEqual(set(queues), set(self.plan(machine.root, self.irq_policy("lan0"))[0]), other)
+
     def test_a_controller_that_refuses_every_mask_is_told(self):
         machine = Recorded(self.bin / "root", cpus=4)
         machine.nic("eth0", [], driver="am65-cpsw-nuss", queues=(1, 1))

@@ -45,6 +45,18 @@ class Servers(Full):
                     again()
                     wait_for(placed, "all is placed again")
 
+    def test_a_reload_that_drops_the_rule_of_a_reader_keeps_the_daemon(self):
+        """Readers are counted by the rules of the former text until the next pass."""
+        nic = self.pair(0)
+        server, _ = self.server(), self.client(0)
+        rules = [{"name": "none", "leave": True}] * 5 + [{"name": self.name("server"), "bind": "core"}]
+        daemon = self.inside(web={**FULL, "threads": rules})
+        wait_for(lambda: self.together([server.pid, napi_threads(nic)[0]]), "the rule's thread is near its interface")
+        daemon.write("web", FULL)
+        wait_for(lambda: self.together([server.pid, napi_threads(nic)[0]]), "and is so without the rule")
+        daemon.passes(2)
+        self.assertEqual([], daemon.plan())
+
     def shown(self, daemon, nics, pollers, servers, places):
         """`affinityctl nics` says the same as the kernel."""
         for nic, poller, server, cpu in zip(daemon.ctl("--json", "nics", *nics).json, pollers, servers, places):
