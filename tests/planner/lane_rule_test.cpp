@@ -185,6 +185,15 @@ void each_reader_has_a_core_as_long_as_there_are_cores(const Dealt& dealt) {
     for (const auto& lanes : dealt.policy().nics) {
         std::size_t narrower = 0;
         auto counts = counts_of(dealt, lanes);
+        for (const auto& [one, count] : counts)
+            if (dealt.policy().reads(std::get<0>(one)) && !std::get<1>(one).empty()) {
+                EXPECT_TRUE(std::ranges::any_of(lanes.rows,
+                                                [&](const SeatRow& row) {
+                                                    return !row.is_open &&
+                                                           std::tuple(row.rule, row.may, row.nics) == one;
+                                                }))
+                    << "readers in a cpuset have no seats in it: " << std::get<1>(one).to_list();
+            }
         for (const auto& row : lanes.rows) {
             if (row.is_open) continue;
             const auto cores = dealt.cores(row.may);
