@@ -180,7 +180,7 @@ void Steering::look() {
 
 void Steering::begin_round() {
     const auto now = Clock::now();
-    round_.emplace();
+    round_ = Round{};
     last_look_ = now;
     auto opened = reads_->take_events();
     opened.is_paused |= opened_.is_paused;

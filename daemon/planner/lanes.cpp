@@ -90,6 +90,7 @@ class Dealer {
   private:
     [[nodiscard]] bool has_readers() const { return lanes_.seats() > 0; }
     [[nodiscard]] bool is_separate() const { return q_.resolved.policy->separate; }
+    [[nodiscard]] std::map<unsigned, std::size_t> kept_seats(const std::string& row) const;
     [[nodiscard]] std::vector<Place> places(unsigned rule, const CpuSet& may, const std::string& row,
                                             const std::vector<std::size_t>& sides, bool is_counted) const;
     void add_row(unsigned rule, NicNames nics, CpuSet may, std::optional<std::size_t> count);
@@ -97,6 +98,9 @@ class Dealer {
     void add_open_rows();
     void gather_chairs();
     [[nodiscard]] std::vector<Chair*> chairs_of(std::size_t nic);
+    /// True if a queue belonged to the seat before.
+    using HadQueue = std::function<bool(std::size_t place, const Chair& chair)>;
+    void find_owners(std::size_t nic, const std::vector<Chair*>& chairs, const HadQueue& had);
     void deal_queues(std::size_t nic);
     [[nodiscard]] CpuSet choice_of(const Chair& chair) const;
     [[nodiscard]] unsigned cpu_for(const Chair& chair, std::optional<unsigned> before, std::size_t queues,
@@ -126,12 +130,9 @@ class Dealer {
     bool is_router_ = false; ///< one receive queue, whose readers are not ours
 };
 
-/// All that may be seats, the best first.
-std::vector<Place> Dealer::places(unsigned rule, const CpuSet& may, const std::string& row,
-                                  const std::vector<std::size_t>& sides, bool is_counted) const {
-    auto asked = q_.resolved.placements[rule];
-    asked.spread = policy::Spread::core;
-    std::map<unsigned, std::size_t> kept; // CPU -> place in the order of before; of this row, else of all
+/// CPUs of the seats of before, with their numbers in its order: of this row, else of all, else of queues.
+std::map<unsigned, std::size_t> Dealer::kept_seats(const std::string& row) const {
+    std::map<unsigned, std::size_t> kept;
     const auto keep = [&](const CpuSet& cpus) {
         for (const std::size_t number = kept.size(); const unsigned cpu : cpus)
             kept.try_emplace(cpu, number);
@@ -146,6 +147,15 @@ std::vector<Place> Dealer::places(unsigned rule, const CpuSet& may, const std::s
             for (const auto& queue : nic)
                 if (!had_readers) keep(queue.seat);
     }
+    return kept;
+}
+
+/// All that may be seats, the best first.
+std::vector<Place> Dealer::places(unsigned rule, const CpuSet& may, const std::string& row,
+                                  const std::vector<std::size_t>& sides, bool is_counted) const {
+    auto asked = q_.resolved.placements[rule];
+    asked.spread = policy::Spread::core;
+    const auto kept = kept_seats(row);
     std::vector<Place> found;
     std::map<unsigned, unsigned> turns;
     for (auto& slot : make_slots(topology_, asked, may, {})) {
@@ -358,19 +368,10 @@ std::vector<QueuePlace> Dealer::before_of(std::size_t nic) const {
     return {};
 }
 
-void Dealer::deal_queues(std::size_t nic) {
+/// The seat of each queue. So many have one queue more than the others: those that had, else those with the
+/// fewest.
+void Dealer::find_owners(std::size_t nic, const std::vector<Chair*>& chairs, const HadQueue& had) {
     const auto& its = q_.nics[nic];
-    const auto chairs = chairs_of(nic);
-    if (chairs.empty()) return;
-    const auto before = before_of(nic);
-    const auto is_here = [&](const std::string& row) {
-        return std::ranges::any_of(chairs, [&](const Chair* chair) { return chair->row->name == row; });
-    };
-    const auto had = [&](std::size_t place, const Chair& chair) {
-        return place < before.size() && chair.slot->cpus.intersects(before[place].seat) &&
-               (chair.row->name == before[place].row || !is_here(before[place].row));
-    };
-    // So many have one queue more than the others: those that had, else those with the fewest.
     const auto queues = its.takes.size();
     const auto least = static_cast<unsigned>(queues / chairs.size());
     std::vector<std::pair<std::tuple<bool, unsigned, unsigned, unsigned, Weight>, Chair*>> more;
@@ -402,6 +403,23 @@ void Dealer::deal_queues(std::size_t nic) {
             });
             ++owner->of_nic;
         }
+}
+
+void Dealer::deal_queues(std::size_t nic) {
+    const auto& its = q_.nics[nic];
+    const auto chairs = chairs_of(nic);
+    if (chairs.empty()) return;
+    const auto before = before_of(nic);
+    const auto is_here = [&](const std::string& row) {
+        return std::ranges::any_of(chairs, [&](const Chair* chair) { return chair->row->name == row; });
+    };
+    const auto had = [&](std::size_t place, const Chair& chair) {
+        return place < before.size() && chair.slot->cpus.intersects(before[place].seat) &&
+               (chair.row->name == before[place].row || !is_here(before[place].row));
+    };
+    const auto queues = its.takes.size();
+    find_owners(nic, chairs, had);
+    auto& owners = owners_[nic];
     for (auto* chair : chairs)
         chair->of_nic = 0;
     std::map<unsigned, unsigned> on_core;

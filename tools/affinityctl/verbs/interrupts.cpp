@@ -302,8 +302,8 @@ json irqs_json(const MachineIrqs& machine, bool nics_only) {
     for (std::size_t i = 0; i < machine.nics.size(); ++i) {
         const auto& nic = machine.nics[i];
         if (!nic.device.empty()) devices.push_back(affinityd::machine::to_device(nic));
-        for (auto& vector : vectors[i])
-            owners.emplace(vector.irq, std::pair(&nic, std::move(vector)));
+        for (const auto& vector : vectors[i])
+            owners.emplace(vector.irq, std::pair(&nic, vector));
     }
     auto entries = json::array();
     const auto lines = affinityd::irq::classify(machine.table, devices);
