@@ -118,7 +118,7 @@ struct LaneQuestion {
 ///  to
 ///     cores that are nearer to another of its interfaces. A single receive queue is spread by RPS over the
 ///     cores near it.
-///  6. What was there before stays, as far as the above allows it.
+///  6. Seats and queues of before stay, as far as the above allows it.
 ///
 /// Source: Foong, Fung, Newell, User-directed Processor Affinity; Documentation/networking/scaling.rst.
 [[nodiscard]] NicLanes deal_lanes(const LaneQuestion& question, LaneLoad& load);
