@@ -64,11 +64,11 @@ class ControlTest : public testing::Test {
     void SetUp() override {
         ASSERT_GE(sd_event_new(&event_), 0);
         auto started = Server::start(event_, tree_.path(), commands_,
-                                     {[this](app::Answer answer, app::Until until) {
+                                     {[this](core::Answer answer, core::Until until) {
                                           ++measured_;
                                           if (measuring_fails_)
                                               return answer(fail("a measurement is running already"));
-                                          answer(until == app::Until::done ? "measured" : "begun");
+                                          answer(until == core::Until::done ? "measured" : "begun");
                                       },
                                       {}},
                                      {bus_, calls_}, {});
