@@ -116,6 +116,20 @@ std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& t
     return problems;
 }
 
+/// To be asked once all processes have been seen.
+std::vector<planner::Problem> narrow_processes(const World& world, const TaskTable& tasks) {
+    planner::NarrowProcesses narrow;
+    for (const auto& [pid, process] : tasks.processes()) {
+        CpuSet has;
+        for (const auto& thread : process.threads)
+            has |= thread.present;
+        const auto& cpuset = process.cpuset.cpus;
+        narrow.add(world.placements().policies[process.policy], process.id, process.threads.size(), has,
+                   cpuset ? &*cpuset : nullptr);
+    }
+    return narrow.problems();
+}
+
 /// Why no policy places an interrupt, named as irq:NUMBER or by its label; "": there is none of that name.
 std::string interrupt_note(const host::Root& root, const World& world, const std::string& subject) {
     const auto number =
@@ -284,7 +298,10 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
     add("file", loading_.problems());
     add("policy", world.placements().problems);
     // Until the first pass is over, not all processes have been seen.
-    if (last_pass_ != Time{}) add("claim", idle_claims(world, tasks_.table()));
+    if (last_pass_ != Time{}) {
+        add("claim", idle_claims(world, tasks_.table()));
+        add("policy", narrow_processes(world, tasks_.table()));
+    }
     for (const auto& fault : shared_.journal().faults())
         add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
     add("process", silence_problems(tasks_.sources().command_lines()));

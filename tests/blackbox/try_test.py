@@ -182,8 +182,9 @@ class Trials(House):
                 self.expect(web, "0")
                 time.sleep(1)
                 client.send_signal(number)
+                is_early = time.monotonic() < end
                 out = client.communicate(timeout=60)[0]
-                if outcome:
+                if outcome and is_early:  # a busy machine may have come here later
                     self.assertEqual((outcome, 0), (json.loads(out)["outcome"], client.returncode))
                 self.is_back_by(end, web)
                 web.end()
