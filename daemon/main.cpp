@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
+#include "behaviours/list.hpp"
 #include "control/joins.hpp"
 #include "control/server.hpp"
 #include "core/daemon.hpp"
-#include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
@@ -42,9 +42,10 @@ Result<void> own_folders(const policy::Settings& settings, core::Log& log) {
 /// programs do without it. Where nothing is changed, no program need ask for it.
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
                                                  core::Daemon& daemon, core::Log& log) {
-    if (settings.dry_run) return nullptr;
-    auto socket = control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
-                                             daemon.joins());
+    auto* joining = daemon.joining();
+    if (settings.dry_run || joining == nullptr) return nullptr;
+    auto socket =
+        control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir), *joining);
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }
@@ -68,13 +69,13 @@ int run(const Options& options, core::Log& log) {
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     control::SystemBus bus, calls;
-    enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
     core::Shared shared{.root = *root,
                         .enforcer = *enforcer,
                         .log = log,
                         .settings = settings,
                         .executor = enforcer::Executor(std::move(*journal), *enforcer)};
-    core::Daemon daemon(shared, unit_cpus, [&options] { return read_settings_again(options); });
+    core::Daemon daemon(shared, [&options] { return read_settings_again(options); });
+    behaviours::add_all(daemon, [&] { return calls.connection(); });
     if (auto started = daemon.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(daemon, log, control::is_being_restarted);
     if (!loop) return give_up(log, loop.error());
@@ -84,7 +85,7 @@ int run(const Options& options, core::Log& log) {
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {.may_ask = [&](uid_t user) {
             constexpr std::chrono::milliseconds cost{2}; // of a question, however it is answered
-            auto& payer = daemon.joins();
+            auto& payer = daemon.tasks();
             if (!payer.may_ask(user)) return false;
             payer.charge(user, cost);
             return true;

@@ -314,7 +314,8 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
     }
     add("events", event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
     add("rights", right_problems(shared_.executor));
-    add("unit", units_.problems());
+    for (const auto& behaviour : shared_.behaviours)
+        add(behaviour->kind(), behaviour->problems());
     add("steering", steering_.problems());
     return list;
 }
@@ -363,9 +364,8 @@ status::Overview Daemon::overview(const Holdings& holdings) {
         overview.released.push_back(process.tid);
     std::ranges::sort(overview.released);
     overview.problems = problems();
-    overview.crowding = balancer_.crowding();
-    overview.units = units_.status();
-    overview.other_writers = writers_.list();
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->report(overview);
     overview.trials = trials_.status(time_since_boot());
     overview.floods = tasks_.events().floods(EventQueue::Clock::now());
     for (auto& flood : overview.floods)
@@ -394,7 +394,7 @@ struct Daemon::Basis {
 /// Answers what is where: threads and queues one by one, then the rest. Between two slices a process may lose
 /// threads, or end.
 Slices Daemon::answer_status(OwnedAnswer answer) {
-    TaskStatus tasks(shared_, memory_);
+    TaskStatus tasks(shared_);
     status::AnswerText text;
     std::vector<int> pids;
     for (const auto& [pid, process] : tasks_.table().processes())
@@ -579,7 +579,8 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     }
     if (const auto* trial = trials_.find(value.policy))
         if (trial->is_placed()) value.trial_left = trial->ends - time_since_boot();
-    units_.explain(scan.facts().cgroup(), value);
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->explain(scan, value);
     steering_.explain(id, value);
     value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||
                      (!value.policy.empty() && !tasks_.match(scan));

@@ -18,12 +18,6 @@ Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTab
     log_notices(log_, measurements_.take_notices());
 }
 
-void Bookkeeping::see(const KnownProcess& process) {
-    const auto text = root_.proc().text(std::to_string(process.id.tid) + "/cgroup");
-    auto group = text ? inventory::cgroup_of(*text) : "/";
-    if (group != "/") groups_[current_->policy(process.policy).name].insert(std::move(group));
-}
-
 void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& takes_none) {
     const auto& world = *current_.world;
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
@@ -98,7 +92,7 @@ bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
     return true;
 }
 
-void Bookkeeping::begin_costs(bool at_end) {
+void Bookkeeping::begin_costs(const std::map<std::string, std::set<std::string>>& groups, bool at_end) {
     const auto& world = *current_.world;
     planner::NicUsage sampled;
     for (const auto& [policy, counts] : usage_.result().sampled)
@@ -111,7 +105,7 @@ void Bookkeeping::begin_costs(bool at_end) {
             subjects.push_back(
                 {policy.name, policy.text_hash, policy.model,
                  interfaces.of(policy, sampled.contains(policy.name) ? sampled : world.usage()),
-                 groups_[policy.name]});
+                 groups.contains(policy.name) ? groups.at(policy.name) : std::set<std::string>()});
     costs_.begin(std::move(subjects), std::time(nullptr));
 }
 

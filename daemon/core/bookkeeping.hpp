@@ -29,12 +29,6 @@ class Bookkeeping {
     Bookkeeping(const Bookkeeping&) = delete;
     Bookkeeping& operator=(const Bookkeeping&) = delete;
 
-    void begin_pass() { groups_.clear(); }
-    /// A process under policy was placed in the present pass: reads its control group.
-    void see(const KnownProcess& process);
-    /// Control groups of the processes under each policy, by its name, but for the root's.
-    [[nodiscard]] const std::map<std::string, std::set<std::string>>& groups() const { return groups_; }
-
     /// Finds out which interface serves which process, as of now. `takes_none`: it has listeners open, but
     /// takes no connections from them.
     void begin_usage(const std::function<bool(const KnownProcess&)>& takes_none);
@@ -43,7 +37,7 @@ class Bookkeeping {
     [[nodiscard]] bool step_usage(const OutOfTime& out_of_time, bool& changed);
 
     /// Adds up what the traffic of the pass has cost. `at_end`: the daemon ends, so all periods are closed.
-    void begin_costs(bool at_end = false);
+    void begin_costs(const std::map<std::string, std::set<std::string>>& groups, bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
     /// Records of one kind, oldest first.
@@ -71,7 +65,6 @@ class Bookkeeping {
     Log& log_;
     accounting::NicUsage usage_;
     accounting::PassiveCost costs_;
-    std::map<std::string, std::set<std::string>> groups_; ///< control groups of each policy's processes
     accounting::Measurements measurements_;
 };
 

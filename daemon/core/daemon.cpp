@@ -40,20 +40,22 @@ std::string refusal_of(const Error& error) {
 
 } // namespace
 
-Daemon::Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings)
+Daemon::Daemon(Shared& shared, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
       loading_(shared_.root, shared_.settings, shared_.acts()),
       trials_(shared_.settings.runtime_dir + "/trials"), answers_(shared_), undo_(shared_),
-      writers_(shared_.root, {shared_.settings.runtime_dir, shared_.settings.irqbalance_dir, shared_.acts()}),
-      memory_(shared_), tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()),
-                               {steering_, writers_, bookkeeping_, memory_}),
-      units_(shared_, unit_properties, tasks_.table()), joins_(shared_, tasks_),
+      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()), {steering_}),
       bookkeeping_(shared_.root, shared_.current, tasks_.table(),
                    shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
       queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
-      balancer_(shared_, tasks_, steering_),
       effects_(shared_, tasks_.table(), bookkeeping_.counters(), steering_),
       automatic_(shared_, bookkeeping_, effects_) {}
+
+Joining* Daemon::joining() {
+    for (const auto& behaviour : shared_.behaviours)
+        if (auto* found = behaviour->joining()) return found;
+    return nullptr;
+}
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
@@ -76,6 +78,8 @@ void Daemon::update_claims() {
 void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
     automatic_.use(*shared_.current.world);
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->use(*shared_.current.world);
     if (before) {
         shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);
@@ -261,20 +265,21 @@ Slices Daemon::restore_released(std::string what, std::optional<int> pid, Answer
     begin_pass(false);
 }
 
-void Daemon::end_duties(const char* why) {
+void Daemon::end_duties(const char* why, bool is_handover) {
     is_stopping_ = true;
     answers_.give_up(why);
     shared_.executor.begin_stop();
     tasks_.begin_stop();
     undo_.begin_stop();
-    joins_.begin_stop();
+    for (const auto& behaviour : shared_.behaviours)
+        if (shared_.current.world) behaviour->begin_stop(is_handover);
 }
 
 void Daemon::begin_handover(std::function<void()> done) {
-    end_duties("the daemon is being restarted");
+    end_duties("the daemon is being restarted", true);
     shared_.log.info("being restarted: all stays in place for the next daemon");
     if (!shared_.acts() || !shared_.current.world) return done();
-    bookkeeping_.begin_costs(true);
+    bookkeeping_.begin_costs(tasks_.groups(), true);
     work().begin_end(hand_over(std::move(done)));
 }
 
@@ -286,16 +291,14 @@ Slices Daemon::hand_over(std::function<void()> done) {
 }
 
 void Daemon::begin_stop(std::function<void()> done) {
-    end_duties("the daemon is stopping: what it changed is put back");
+    end_duties("the daemon is stopping: what it changed is put back", false);
     trials_.clear();
     if (!shared_.acts() || !shared_.current.world) return done();
     work().begin_end(stop(std::move(done)));
 }
 
 Slices Daemon::stop(std::function<void()> done) {
-    bookkeeping_.begin_costs(true);
-    writers_.stop();
-    units_.begin_stop();
+    bookkeeping_.begin_costs(tasks_.groups(), true);
     // Tasks that a policy keeps have no record in force any more, and so are not restored. Units keep theirs.
     for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
         const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coexist/other_writers.hpp"
-#include "core/balance.hpp"
 #include "core/bookkeeping.hpp"
 #include "core/commands.hpp"
 #include "core/effects.hpp"
-#include "core/joins.hpp"
 #include "core/pass.hpp"
 #include "core/queues.hpp"
 #include "core/shared.hpp"
@@ -15,14 +12,16 @@
 #include "core/tasks.hpp"
 #include "core/trials.hpp"
 #include "core/undo.hpp"
-#include "core/units.hpp"
 #include "load/load.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::core {
@@ -33,7 +32,12 @@ class Daemon final : public Commands {
   public:
     /// `reread_settings` reads what the settings' file says now; empty: it is not read again. All
     /// that the arguments refer to must outlive the daemon.
-    Daemon(Shared& shared, enforcer::UnitProperties& unit_properties, ReadSettings reread_settings = {});
+    explicit Daemon(Shared& shared, ReadSettings reread_settings = {});
+    ~Daemon() override { shared_.behaviours.clear(); } // they refer to this
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+    /// Before start().
+    void add(std::unique_ptr<Behaviour> behaviour) { shared_.behaviours.push_back(std::move(behaviour)); }
 
     /// Loads policies and the machine. An Error: nothing can run. Files with errors are left out.
     Result<void> start();
@@ -58,19 +62,20 @@ class Daemon final : public Commands {
     void begin_stop(std::function<void()> done);
     /// Begins to end, and leaves all in place and on record for the next daemon. Else as begin_stop().
     void begin_handover(std::function<void()> done);
-    /// False while systemd or irqbalance still owes an answer, which takes a bounded time.
-    [[nodiscard]] bool is_quiet() const { return !units_.is_busy() && !writers_.is_talking(); }
+    /// False while an answer is owed to a behaviour, which takes a bounded time.
+    [[nodiscard]] bool is_quiet() const {
+        return std::ranges::all_of(shared_.behaviours, [](const auto& one) { return one->is_quiet(); });
+    }
     /// A measuring child has ended, or could not be started; the answer to who asked for it.
     Result<std::string> measured(const measure::Run& run);
 
+    [[nodiscard]] Shared& shared() { return shared_; }
     [[nodiscard]] Work& work() { return shared_.work; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Steering& steering() { return steering_; }
-    [[nodiscard]] Joining& joins() { return joins_; }
-    /// The conversation with irqbalance: readable when hear_irqbalance() has something to do.
-    [[nodiscard]] int irqbalance_fd() const { return writers_.fd(); }
-    void hear_irqbalance();
+    /// Null: threads can ask for nothing.
+    [[nodiscard]] Joining* joining();
     /// All that is in force; a reload changes all of it.
     struct InForce {
         const Settings& settings;
@@ -107,7 +112,6 @@ class Daemon final : public Commands {
 
     [[nodiscard]] Slices pass();
     [[nodiscard]] Slices reread_machine();
-    [[nodiscard]] Slices look_at_known();
     [[nodiscard]] Slices watch();
     [[nodiscard]] bool awaits_listeners(std::chrono::steady_clock::time_point until);
     [[nodiscard]] bool look_after_journal();
@@ -128,11 +132,9 @@ class Daemon final : public Commands {
     void release_ended_trials();
     void update_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
-    void end_duties(const char* why);
+    void end_duties(const char* why, bool is_handover);
     [[nodiscard]] Slices hand_over(std::function<void()> done);
     [[nodiscard]] Slices stop(std::function<void()> done);
-    void end_pass_of_writers();
-    void report_writers();
     [[nodiscard]] Slices answer_status(OwnedAnswer answer);
     [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
     [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
@@ -157,15 +159,10 @@ class Daemon final : public Commands {
     Trials trials_;
     PassAnswers answers_;
     Undo undo_;
-    coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
-    MemoryFollower memory_;
     Tasks tasks_;
-    Units units_;
-    Joins joins_;
     Bookkeeping bookkeeping_;
     Queues queues_;
     Steering steering_;
-    Balancer balancer_;
     Effects effects_;
     Automatic automatic_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again

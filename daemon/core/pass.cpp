@@ -70,8 +70,8 @@ Slices Daemon::pass() {
             co_yield pause;
     shared_.executor.begin_pass();
     undo_.begin_pass();
-    bookkeeping_.begin_pass();
-    writers_.begin_pass();
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->begin_pass();
     for (const auto until = std::chrono::steady_clock::now() + list_wait; awaits_listeners(until);)
         co_yield pause;
     for (auto ended = undo_.note_ended(); !ended.step(a_part);)
@@ -86,21 +86,20 @@ Slices Daemon::pass() {
     bool has_other_usage = false;
     while (!bookkeeping_.step_usage(a_part, has_other_usage))
         co_yield pause;
-    if (has_other_usage) work().add(look_at_known()); // they move with the lanes given out anew
-    while (!balancer_.step(a_part))
-        co_yield pause;
-    end_pass_of_writers();
+    if (has_other_usage) work().add(tasks_.look_at_known()); // they move with the lanes given out anew
+    for (const auto& behaviour : shared_.behaviours)
+        for (auto turn = behaviour->after_tasks(); !turn.step(a_part);)
+            co_yield pause;
     for (auto round = queues_.round(); !round.step(a_part);)
         co_yield pause;
     undo_.end_pass();
-    memory_.take_moved();
-    units_.begin_pass(bookkeeping_.groups());
-    bookkeeping_.begin_costs();
+    bookkeeping_.begin_costs(tasks_.groups());
     steering_.end_pass();
     // One with each pass: the disk may be slow.
     if (auto record = steering_.take_record()) bookkeeping_.keep(std::move(*record));
-    while (!units_.step(a_part))
-        co_yield pause;
+    for (const auto& behaviour : shared_.behaviours)
+        for (auto turn = behaviour->end_pass(); !turn.step(a_part);)
+            co_yield pause;
     while (!bookkeeping_.step_costs(a_part))
         co_yield pause;
     while (!look_after_journal())
@@ -112,16 +111,6 @@ Slices Daemon::pass() {
     pass_length_ = std::chrono::steady_clock::now() - begun;
     static_cast<void>(problems()); // new ones began now at the latest
     answers_.finish();
-}
-
-/// Looks at all known processes, which may have other lanes now, and asks for a pass.
-Slices Daemon::look_at_known() {
-    const auto known = tasks_.table().processes() | std::views::keys; // others come and go meanwhile
-    for (const int pid : std::vector<int>(known.begin(), known.end())) {
-        tasks_.process_changed(pid);
-        co_yield pause;
-    }
-    shared_.want_pass();
 }
 
 /// Reads the hardware again. If that fails, or an interface has changed meanwhile, the next pass tries again;
@@ -142,27 +131,6 @@ Slices Daemon::reread_machine() {
         machine_changed_ = true;
     else if (world == current.world)
         current->update(reader.take());
-}
-
-void Daemon::hear_irqbalance() {
-    writers_.handle();
-    report_writers();
-}
-
-void Daemon::report_writers() {
-    for (const auto& notice : writers_.take_notices())
-        shared_.log.warn(notice);
-}
-
-/// irqbalance is told to leave the interrupts under policy alone.
-void Daemon::end_pass_of_writers() {
-    std::vector<unsigned> irqs;
-    for (const auto& target : shared_.current.placements().queues)
-        if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject)) irqs.push_back(irq->irq);
-    std::ranges::sort(irqs);
-    irqs.erase(std::ranges::unique(irqs).begin(), irqs.end());
-    writers_.finish_pass(std::move(irqs));
-    report_writers();
 }
 
 /// The first list of listeners on the ports that policies ask for may come a moment later: a process that is

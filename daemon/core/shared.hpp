@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/task_id.hpp"
+#include "core/behaviour.hpp"
 #include "core/log.hpp"
 #include "core/work.hpp"
 #include "enforcer/executor.hpp"
@@ -9,6 +10,7 @@
 #include "policy/settings.hpp"
 #include "world/world.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -64,12 +66,17 @@ struct Shared {
     Current current{};
     Releases releases{};
     Work work{};
+    Behaviours behaviours{};
     [[nodiscard]] bool acts() const { return enforcer.acts(); } ///< false: a dry run
     [[nodiscard]] state::Journal& journal() { return executor.journal(); }
     [[nodiscard]] const state::Journal& journal() const { return executor.journal(); }
     /// True if a policy was removed, and its masks stay, and were not released by hand.
     [[nodiscard]] bool keeps(std::string_view policy) const {
         return current->keeps_after_removal(policy) && !releases.policy(policy);
+    }
+    /// True: some behaviour wants the task to stay where it is.
+    [[nodiscard]] bool is_held(const TaskId& task) const {
+        return std::ranges::any_of(behaviours, [&](const auto& one) { return one->holds(task); });
     }
     void want_pass() { work.want(Work::Urgency::soon); }
     /// Logs that the undo journal could not be written. True: it was.

@@ -62,10 +62,8 @@ std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& pro
                                 .policy = world.policy(process.policy).name,
                                 .nics = process.nics,
                                 .nics_note = nic_note(world, process)};
-    if (const auto* moved = memory_.find(process.id)) {
-        value.memory_nodes = moved->nodes;
-        value.memory_state = moved->text;
-    }
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->describe(process, value);
     gives_way_ = world.policy(process.policy).drift != policy::Drift::enforce;
     holding_ = &*holdings_.try_emplace(value.policy).first;
     ++holding_->second.processes;

@@ -31,7 +31,7 @@ inline constexpr const char* as_process = "affinity: full acts as process";
 class TaskStatus {
   public:
     /// References must outlive it.
-    TaskStatus(const Shared& shared, const MemoryFollower& memory) : shared_(shared), memory_(memory) {}
+    explicit TaskStatus(const Shared& shared) : shared_(shared) {}
 
     /// No value: it has ended.
     [[nodiscard]] std::optional<status::ProcessStatus> process(const KnownProcess& process);
@@ -44,7 +44,6 @@ class TaskStatus {
     [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
     void count_joined(const planner::Joined* joined);
     const Shared& shared_;
-    const MemoryFollower& memory_;
     Holdings holdings_;
     Holdings::value_type* holding_ = nullptr; ///< of the process that was told last
     bool gives_way_ = false;                  ///< drift of its policy

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.hpp"
 
-#include "core/units.hpp"
+#include "base/text.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -38,6 +40,16 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
 }
 
 } // namespace
+
+Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
+    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
+    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
+    std::vector<int> pids;
+    if (text && *text)
+        for (const auto line : split(**text, '\n'))
+            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
+    return pids;
+}
 
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
                            const Releases& releases) {
@@ -85,16 +97,6 @@ void Tasks::came_or_went() {
     if (current_->needs_nic_usage()) shared_.want_pass();
 }
 
-/// True for a process that writes masks of interrupts too, and is not known yet, while some are under policy:
-/// a pass tells it which.
-bool Tasks::sets_interrupts(const inventory::ProcessScan& scan) const {
-    const bool is_new = !scan.is_kernel() && followers_.writers.is_new(scan.id().tid, scan.comm());
-    if (!is_new || !shared_.acts()) return false;
-    return std::ranges::any_of(current_.placements().queues, [](const auto& target) {
-        return std::holds_alternative<planner::IrqMask>(target.subject);
-    });
-}
-
 void Tasks::process_changed(int pid, const ProcessChange& change) {
     // One that is named again begins anew; a pass comes to the end of one that is named again and again.
     if (std::erase_if(unfinished_, [&](const auto& one) { return one.pid == pid; }) > 0) miss();
@@ -107,7 +109,8 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     }
     events_.count_handled();
     const auto before = table_.policy_of(pid);
-    if (sets_interrupts(**scan)) shared_.want_pass();
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->saw(**scan, false);
     auto turn = begin_turn(**scan, change);
     const auto& facts = (turn ? turn->scan : **scan).facts();
     if (!facts.is_complete() && !facts.is_silent()) miss();
@@ -361,7 +364,8 @@ void Tasks::finish(KnownProcess& known, const Threads& threads) {
                             }).id.start_time);
     // So that it is watched; of a program that settles, at the end of that, as many do not live so long.
     if (!known.settling) learn_cpuset(known.cpuset, known.id.tid);
-    followers_.memory.follow(known);
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->placed(known);
     followers_.steering.observe(known);
 }
 
@@ -441,6 +445,7 @@ void Tasks::give_up_list(const std::string& why) {
 
 Slices Tasks::look_at_all() {
     sources_.refresh();
+    groups_.clear();
     ++passes_; // what an unfinished pass saw is seen again
     auto pids = inventory::PidStream::open(shared_.root);
     if (!pids) co_return give_up_list("the processes could not be listed: " + pids.error().to_string());
@@ -453,16 +458,40 @@ Slices Tasks::look_at_all() {
             shared_.log.error(scan.error().to_string(), "process not read");
             if (auto* known = table_.find(**pid)) known->look.is_unread = true;
         } else if (*scan) {
-            if (!(*scan)->is_kernel()) followers_.writers.see(**pid, (*scan)->comm());
+            for (const auto& behaviour : shared_.behaviours)
+                behaviour->saw(**scan, true);
             if (auto turn = begin_turn(**scan)) {
                 auto look = look_at(std::move(*turn));
                 for (bool is_new_slice = false; !look.part(is_new_slice);)
                     is_new_slice = co_yield pause;
-                if (const auto* known = table_.find(**pid)) followers_.bookkeeping.see(*known);
+                if (const auto* known = table_.find(**pid)) note_group(*known);
             }
         }
         co_yield pause;
     }
+}
+
+void Tasks::note_group(const KnownProcess& process) {
+    const auto text = shared_.root.proc().text(std::to_string(process.id.tid) + "/cgroup");
+    auto group = text ? inventory::cgroup_of(*text) : "/";
+    if (group != "/") groups_[current_->policy(process.policy).name].insert(std::move(group));
+}
+
+Slices Tasks::look_at_known() {
+    const auto known = table_.processes() | std::views::keys; // others come and go meanwhile
+    for (const int pid : std::vector<int>(known.begin(), known.end())) {
+        process_changed(pid);
+        co_yield pause;
+    }
+    shared_.want_pass();
+}
+
+bool Tasks::may_ask(uid_t user) {
+    return !events_.budget().is_spent(sources_.person(user), Budget::Clock::now());
+}
+
+void Tasks::charge(uid_t user, std::chrono::nanoseconds time) {
+    events_.budget().charge(sources_.person(user), time, Budget::Clock::now());
 }
 
 Slices Tasks::end_pass() {
@@ -504,7 +533,8 @@ void Tasks::use_policies_of(const World& before) {
     // A process whose policy has gone is looked at once more, as one that no policy wants.
     std::erase_if(table_.processes(), [&](const auto& entry) {
         const bool is_gone = entry.second.policy == now.size();
-        if (is_gone) followers_.memory.forget(entry.second.id);
+        for (const auto& behaviour : shared_.behaviours)
+            if (is_gone) behaviour->dropped(entry.second.id);
         return is_gone;
     });
     unfinished_.clear(); // the pass that follows sees these processes anyway
@@ -516,7 +546,8 @@ void Tasks::use_policies_of(const World& before) {
 void Tasks::drop(int pid) {
     const auto* known = table_.find(pid);
     if (known == nullptr) return;
-    followers_.memory.forget(known->id);
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->dropped(known->id);
     auto& assignments = placer_.assignments();
     assignments.leave(known->id);
     for (const auto& thread : known->threads)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coexist/other_writers.hpp"
 #include "core/bookkeeping.hpp"
 #include "core/place_thread.hpp"
 #include "core/shared.hpp"
@@ -17,8 +16,10 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,6 +47,10 @@ struct Turn {
 [[nodiscard]] bool serves_released_queue(const inventory::ProcessScan& scan,
                                          const planner::Placements& placements, const Releases& releases);
 
+/// The processes in a control group, by its path as in /proc/PID/cgroup. None: it is gone, or threaded (its
+/// domain lists them). Source: cgroup-v2.rst, cgroup.procs.
+[[nodiscard]] Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group);
+
 /// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and
 /// noted.
 class Tasks {
@@ -53,9 +58,6 @@ class Tasks {
     /// Those who see the processes as they are looked at.
     struct Followers {
         Steering& steering;
-        coexist::OtherWriters& writers;
-        Bookkeeping& bookkeeping;
-        MemoryFollower& memory;
     };
     /// References must outlive it.
     Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers);
@@ -102,6 +104,15 @@ class Tasks {
     /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
     /// policy claims.
     [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
+    /// False: the budget of this user, with all subordinate ids, is spent.
+    [[nodiscard]] bool may_ask(uid_t user);
+    /// A user's request took so long.
+    void charge(uid_t user, std::chrono::nanoseconds time);
+    /// Control groups of the processes under each policy, by its name, but for the root's, as of the last
+    /// pass.
+    [[nodiscard]] const std::map<std::string, std::set<std::string>>& groups() const { return groups_; }
+    /// Looks at all known processes, which may have other lanes now, and asks for a pass.
+    [[nodiscard]] Slices look_at_known();
     /// Events that wait to be handled, and the budgets that pay for them.
     [[nodiscard]] EventQueue& events() { return events_; }
     /// How often something was placed or restored since the start.
@@ -139,7 +150,7 @@ class Tasks {
     void bury(const TaskId& thread, int pid);
     [[nodiscard]] bool bury_doubtful(const OutOfTime& out_of_time);
 
-    [[nodiscard]] bool sets_interrupts(const inventory::ProcessScan& scan) const;
+    void note_group(const KnownProcess& process);
     void came_or_went();
     void miss() { shared_.work.want(Work::Urgency::later); }
     void miss(const Error& why);
@@ -160,6 +171,7 @@ class Tasks {
     std::vector<machine::TaskMask> doubtful_; ///< may have ended unseen
     std::uint64_t missing_until_ = 0;         ///< the pass that makes up for lost events; 0: none were lost
     std::uint64_t passes_ = 0;
+    std::map<std::string, std::set<std::string>> groups_;
 };
 
 } // namespace affinityd::core

@@ -81,7 +81,11 @@ Result<void> Loop::add_table() {
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
     const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
-    auto done = irqbalance_.add_to(event, manager_.irqbalance_fd(), "irqbalance's answers");
+    Result<void> done;
+    for (const auto& behaviour : manager_.shared().behaviours) {
+        auto& readable = behaviours_.emplace_back([&one = *behaviour] { one.readable(); });
+        if (done) done = readable.add_to(event, behaviour->fd(), "a descriptor of a behaviour");
+    }
     if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
     if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
     if (done) done = listed_.add_to(event, fd_of(sources.listeners()), "the list of listeners");

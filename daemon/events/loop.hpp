@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -109,7 +110,7 @@ class Loop {
         manager_.steering().take_events();
         follow_steering();
     }};
-    Descriptor irqbalance_{[this] { manager_.hear_irqbalance(); }};
+    std::list<Descriptor> behaviours_;
     Descriptor names_{[this] { take_names(); }};
     Descriptor arguments_{[this] { take_arguments(); }};
     Deferred slice_{[this] { slice(); }};

@@ -6,7 +6,7 @@ import re
 
 # A room includes rooms of a lower rank only.
 RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev", "measure"}, {"machine"}, {"planner", "locality"}, {"state", "world"},
-         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"load"}, {"core"}, {"events", "control"}]
+         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"load"}, {"core"}, {"behaviours"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 
 # Where a library may be included: patterns of files inside daemon/ or tools/.
@@ -17,7 +17,7 @@ LIBRARIES = {
     "libproc2/": ["inventory/*"],
     "netlink/": ["host/*", "netdev/*", "inventory/*", "affinity-ttcp/*"],
     "systemd/sd-event.h": ["host/sd_handles.hpp", "events/*", "control/*"],
-    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "enforcer/*", "events/*", "affinityctl/*"],
+    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "behaviours/fences/*", "events/*", "affinityctl/*"],
     "spdlog/": ["core/*", "events/*", "control/*", "main.cpp", "options.cpp"],
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
     "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
@@ -53,10 +53,15 @@ MUST_NOT_KNOW = [
     ("daemon/core/*", "the bus", ["<systemd/sd-bus.h>"], [r"\bsd_bus\b"]),
     ("daemon/core/*", "argv", ["<CLI/*", "<getopt.h>"], [r"\bargv\b"]),
     ("daemon/core/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
+    ("daemon/behaviours/*", "the event loop", ["<systemd/sd-event.h>", "host/sd_handles.hpp"], [r"\bsd_event\b"]),
+    ("daemon/behaviours/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
+    ("daemon/world/*", "files", FILES, [r"\bfopen\b"]),
+    ("daemon/world/*", "time of day", ["<ctime>", "<time.h>", "<sys/time.h>"], CLOCKS),
+    ("daemon/load/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
     ("daemon/status/*", "files of the host", FILES, []),
     ("daemon/control/*", "files of the host", ["<fstream>", "<filesystem>", "<dirent.h>", "host/root.hpp", "host/file.hpp"],
      [r'"/(?:etc|usr|var)/']),
-    ("tools/affinityctl/*", "core, load, enforcer, state", ["core/*", "load/*", "enforcer/*", "state/*", "events/*", "control/*", "coexist/*"], []),
+    ("tools/affinityctl/*", "core, load, enforcer, state", ["core/*", "load/*", "behaviours/*", "enforcer/*", "state/*", "events/*", "control/*", "coexist/*"], []),
     ("tools/affinityctl/survey/*", "files", FILES, [r"\bfopen\b"]),
     ("tools/affinityctl/survey/*", "sockets", SOCKETS, []),
     ("tools/affinityctl/survey/*", "time of day", ["<ctime>", "<time.h>", "<sys/time.h>"], CLOCKS),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "enforcer/memory_mover.hpp"
+#include "behaviours/memory/memory_mover.hpp"
 #include "host/root.hpp"
 #include "inventory/process_files.hpp"
 
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace affinityd::enforcer {
+namespace affinityd::behaviours {
 namespace {
 
 class MemoryMoverTest : public testing::Test {
@@ -75,4 +75,4 @@ TEST_F(MemoryMoverTest, TheEndWaitsForNoCallThatDoesNotComeBack) {
 }
 
 } // namespace
-} // namespace affinityd::enforcer
+} // namespace affinityd::behaviours

@@ -13,7 +13,7 @@ namespace affinityd::host {
 class Root;
 }
 
-namespace affinityd::enforcer {
+namespace affinityd::behaviours {
 
 /// A process whose memory is to be on certain NUMA nodes.
 struct MemoryMove {
@@ -54,4 +54,4 @@ class MemoryMover {
     std::shared_ptr<State> state_; ///< the thread's, too
 };
 
-} // namespace affinityd::enforcer
+} // namespace affinityd::behaviours

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "enforcer/memory_mover.hpp"
+#include "behaviours/memory/memory_mover.hpp"
 
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
@@ -17,7 +17,7 @@
 #include <tuple>
 #include <utility>
 
-namespace affinityd::enforcer {
+namespace affinityd::behaviours {
 
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
@@ -111,4 +111,4 @@ MemoryMoved MemoryMover::State::carry_out(const MemoryMove& move) {
     return {move, 0, *left, 0};
 }
 
-} // namespace affinityd::enforcer
+} // namespace affinityd::behaviours

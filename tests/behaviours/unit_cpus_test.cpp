@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllowedCPUs of units, against a stand-in for systemd at the other end of a socket pair.
-#include "enforcer/unit_cpus.hpp"
+#include "behaviours/fences/unit_cpus.hpp"
 
 #include <array>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-namespace affinityd::enforcer {
+namespace affinityd::behaviours {
 namespace {
 
 TEST(UnitBytes, AreLittleEndianBits) {
@@ -231,4 +231,4 @@ TEST(UnitCpus, AnAnswerMayMakeTheNextCall) {
 }
 
 } // namespace
-} // namespace affinityd::enforcer
+} // namespace affinityd::behaviours

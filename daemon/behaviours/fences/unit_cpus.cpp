@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "enforcer/unit_cpus.hpp"
+#include "behaviours/fences/unit_cpus.hpp"
 
 #include "base/clock.hpp"
 #include "base/release.hpp"
@@ -12,7 +12,7 @@
 
 #include <systemd/sd-bus.h>
 
-namespace affinityd::enforcer {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -173,4 +173,4 @@ CpuSet from_unit_bytes(std::string_view bytes) {
     return cpus;
 }
 
-} // namespace affinityd::enforcer
+} // namespace affinityd::behaviours

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/joins.hpp"
-
-#include "core/task_table.hpp"
+#include "behaviours/list.hpp"
 #include "inventory/process_files.hpp"
+#include "planner/matcher.hpp"
 #include "planner/steering.hpp"
 #include "policy/policy.hpp"
 
+#include <memory>
 #include <utility>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -17,7 +17,43 @@ using State = planner::ThreadPlan::State;
 
 bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
 
-} // namespace
+/// Threads that put themselves somewhere, as far as the policy of their process lets them. What they asked
+/// for is a fact about them, like their names: this notes it, and the way of tasks places them.
+///
+/// It lasts until the thread ends, leaves, or its process comes under another policy or is released, or the
+/// daemon ends; execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it
+/// has no force until the slot is back.
+class Joins final : public Behaviour, public Joining {
+  public:
+    /// References must outlive it.
+    explicit Joins(Daemon& daemon)
+        : shared_(daemon.shared()), current_(shared_.current), tasks_(daemon.tasks()) {}
+
+    JoinAnswer ask(const JoinRequest& request) override;
+    bool may_ask(uid_t user) override { return tasks_.may_ask(user); }
+    void charge(uid_t user, std::chrono::nanoseconds time) override { tasks_.charge(user, time); }
+    void begin_stop(bool) override { is_stopping_ = true; }
+    Joining* joining() override { return this; }
+
+  private:
+    struct Asking;
+    using Wanted = std::shared_ptr<const planner::Joined>; ///< null: nothing
+    [[nodiscard]] JoinOutcome find_asker(Asking& asking);
+    [[nodiscard]] bool is_released(int pid) const;
+    [[nodiscard]] KnownProcess* find_process(Asking& asking);
+    [[nodiscard]] JoinOutcome carry_out(Asking& asking);
+    [[nodiscard]] JoinOutcome join(const Asking& asking);
+    [[nodiscard]] JoinOutcome serve(const Asking& asking);
+    [[nodiscard]] JoinOutcome move_to(const Asking& asking, unsigned cpu);
+    [[nodiscard]] Wanted find(const Asking& asking) const;
+    [[nodiscard]] const KnownThread* place(const Asking& asking, Wanted wanted);
+    [[nodiscard]] const KnownThread* place(const Asking& asking);
+
+    Shared& shared_;
+    const Current& current_;
+    Tasks& tasks_;
+    bool is_stopping_ = false;
+};
 
 /// One request, with what was found of who asks.
 struct Joins::Asking {
@@ -26,16 +62,6 @@ struct Joins::Asking {
     TaskId process{};
     std::size_t policy = 0; ///< index into the world's set
 };
-
-bool Joins::may_ask(uid_t user) {
-    const auto person = tasks_.sources().person(user);
-    return !tasks_.events().budget().is_spent(person, Budget::Clock::now());
-}
-
-void Joins::charge(uid_t user, std::chrono::nanoseconds time) {
-    const auto person = tasks_.sources().person(user);
-    tasks_.events().budget().charge(person, time, Budget::Clock::now());
-}
 
 JoinAnswer Joins::ask(const JoinRequest& request) {
     if (is_stopping_ || !current_.world) return {.outcome = JoinOutcome::no_daemon};
@@ -182,4 +208,8 @@ JoinOutcome Joins::move_to(const Asking& asking, unsigned cpu) {
     return thread != nullptr && is_placed(*thread) ? JoinOutcome::done : JoinOutcome::put_off;
 }
 
-} // namespace affinityd::core
+} // namespace
+
+void add_joins(Daemon& daemon, const Bus&) { daemon.add(std::make_unique<Joins>(daemon)); }
+
+} // namespace affinityd::behaviours

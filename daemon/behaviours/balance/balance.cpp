@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/balance.hpp"
+#include "planner/balance.hpp"
 
 #include "base/text.hpp"
+#include "behaviours/list.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -51,26 +56,52 @@ std::map<unsigned, double> interrupt_seconds(std::string_view stat, double ticks
     return seconds;
 }
 
-} // namespace
+/// The stage of a pass that weighs tasks and interrupts, and relieves crowded cores: not more often than
+/// `redeal:` says, however many passes there are. With `redeal: 0` no task is moved, and all are weighed once
+/// a minute.
+///
+/// The load of the machine is what tasks use, and not how many they are: the share of a CPU for which a
+/// thread ran since it was last weighed, or would have run had it not waited; when it is weighed for the
+/// first time, since its birth, if that was long enough ago. An unknown use is left as it was: one CPU at
+/// first; a thread that the policy leaves to another program counts nothing.
+class Balance final : public Behaviour {
+  public:
+    /// References must outlive it.
+    explicit Balance(Daemon& daemon) : shared_(daemon.shared()), tasks_(daemon.tasks()) {}
 
-bool Balancer::step(const OutOfTime& out_of_time) {
-    if (!weighing_) {
-        constexpr std::chrono::seconds usual{60};
-        const auto interval = shared_.settings.redeal_interval;
-        const auto now = Clock::now();
-        if (begun_ && now - *begun_ < (interval.count() > 0 ? interval : usual)) return true;
-        weighing_.emplace(weigh_tasks(std::exchange(begun_, now)));
-    }
-    if (!weighing_->step(out_of_time)) return false;
-    weighing_.reset();
+    Slices after_tasks() override;
+    void report(status::Overview& into) const override { into.crowding = crowding_; }
+
+  private:
+    [[nodiscard]] Slices weigh_tasks(std::optional<Clock::time_point> last);
+    [[nodiscard]] std::optional<planner::Weight> weight_of(KnownThread& thread, int pid,
+                                                           std::optional<Clock::duration> since) const;
+    void weigh_interrupts();
+    void relieve();
+
+    Shared& shared_;
+    Tasks& tasks_;
+    std::optional<Clock::time_point> begun_;       ///< the last time
+    std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`
+    std::optional<Clock::time_point> interrupts_at_;
+    planner::Balance balance_;
+    std::optional<planner::Crowding> crowding_; ///< the worst of the last look that was left as it is
+};
+
+Slices Balance::after_tasks() {
+    constexpr std::chrono::seconds usual{60};
+    const auto interval = shared_.settings.redeal_interval;
+    const auto now = Clock::now();
+    if (begun_ && now - *begun_ < (interval.count() > 0 ? interval : usual)) co_return;
+    for (auto weighing = weigh_tasks(std::exchange(begun_, now)); !weighing.step(a_part);)
+        co_yield pause;
     weigh_interrupts();
     relieve();
-    return true;
 }
 
 /// Threads that have no slots of their own count with their process, by distribution: it may have slots of
 /// several.
-Slices Balancer::weigh_tasks(std::optional<Clock::time_point> last) {
+Slices Balance::weigh_tasks(std::optional<Clock::time_point> last) {
     const auto since = last ? std::optional(*begun_ - *last) : std::nullopt;
     auto& assignments = tasks_.placer().assignments();
     std::vector<int> pids;
@@ -110,8 +141,8 @@ Slices Balancer::weigh_tasks(std::optional<Clock::time_point> last) {
     }
 }
 
-std::optional<Weight> Balancer::weight_of(KnownThread& thread, int pid,
-                                          std::optional<Clock::duration> since) const {
+std::optional<Weight> Balance::weight_of(KnownThread& thread, int pid,
+                                         std::optional<Clock::duration> since) const {
     const auto now = inventory::read_sched_time(shared_.root, pid, thread.id.tid);
     const auto before = std::exchange(thread.seat.used, now);
     if (!now) return std::nullopt;
@@ -127,7 +158,7 @@ std::optional<Weight> Balancer::weight_of(KnownThread& thread, int pid,
 
 /// By the time that their CPUs spend in them, so that the queues of a quiet interface push no task off a
 /// core.
-void Balancer::weigh_interrupts() {
+void Balance::weigh_interrupts() {
     constexpr double long_enough = 1; // seconds, for counts in hundredths
     if (!shared_.current->has_interrupts()) return;
     const auto stat = shared_.root.proc().read("stat");
@@ -146,7 +177,7 @@ void Balancer::weigh_interrupts() {
     shared_.current->weigh_interrupts(std::move(weights));
 }
 
-void Balancer::relieve() {
+void Balance::relieve() {
     auto& assignments = tasks_.placer().assignments();
     const auto& placements = shared_.current.placements();
     assignments.use(placements.load, placements.number);
@@ -155,7 +186,7 @@ void Balancer::relieve() {
         for (const auto& thread : process.threads)
             if (thread.joined && thread.joined->serves) serving.insert(thread.id);
     const auto found = planner::crowdings(placements, assignments, [&](const TaskId& task) {
-        return steering_.is_settled(task) || serving.contains(task);
+        return shared_.is_held(task) || serving.contains(task);
     });
     crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
     const auto moves = balance_.look(found);
@@ -168,4 +199,8 @@ void Balancer::relieve() {
     shared_.want_pass();
 }
 
-} // namespace affinityd::core
+} // namespace
+
+void add_balance(Daemon& daemon, const Bus&) { daemon.add(std::make_unique<Balance>(daemon)); }
+
+} // namespace affinityd::behaviours

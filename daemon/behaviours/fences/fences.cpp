@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/units.hpp"
-
 #include "base/text.hpp"
+#include "behaviours/fences/unit_cpus.hpp"
+#include "behaviours/list.hpp"
+#include "inventory/process_scan.hpp"
 #include "planner/plan.hpp"
 #include "policy/cgroup_path.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <expected>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -40,7 +48,7 @@ const planner::ResolvedPolicy* find_cpuset_policy(const Current& current, std::s
 }
 
 std::string refusal(int code) {
-    if (enforcer::is_without_answer(code)) return no_answer;
+    if (is_without_answer(code)) return no_answer;
     return "systemd refuses: " + std::generic_category().message(code);
 }
 
@@ -60,24 +68,59 @@ Result<std::vector<int>> processes_below(const host::Dir& sys, const std::string
     return pids;
 }
 
-} // namespace
+/// The way of systemd units: each pass sets the AllowedCPUs= of those whose processes are all under one
+/// policy with `means: cpuset`, and restores the others. A unit has one call to systemd under way at most;
+/// nothing waits for it. In a dry run nothing is asked or changed.
+class Fences final : public Behaviour {
+  public:
+    Fences(Daemon& daemon, const Bus& bus)
+        : shared_(daemon.shared()), tasks_(daemon.tasks()), properties_(bus) {}
 
-Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
-    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
-    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
-    std::vector<int> pids;
-    if (text && *text)
-        for (const auto line : split(**text, '\n'))
-            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
-    return pids;
-}
+    Slices end_pass() override;
+    void begin_stop(bool is_handover) override;
+    bool is_quiet() const override;
+    void report(status::Overview& into) const override;
+    std::vector<planner::Problem> problems() const override;
+    const char* kind() const override { return "unit"; }
+    /// Adds the unit of a process under `means: cpuset`, by its control group, and that unit's state.
+    void explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const override;
 
-void Units::begin_pass(const std::map<std::string, std::set<std::string>>& groups) {
-    if (!shared_.acts() || is_stopping_) return;
+  private:
+    struct Unit {
+        std::string folder;             ///< its control group
+        std::set<std::string> policies; ///< with `means: cpuset`, that want it, by the last pass
+        std::string policy;             ///< the last one that wanted it
+        CpuSet cpus;                    ///< of that policy
+        std::string state;              ///< "in place", or why not; "" until it was looked at
+        std::string obstacle;           ///< why it has no fence; "": none
+        bool is_called = false;         ///< systemd has not answered yet
+        int foreign = 0;                ///< a process that is not under the policy; 0: none was found
+    };
+    void find_all();
+    void look(const std::string& name, Unit& unit);
+    [[nodiscard]] std::string obstacle_of(Unit& unit) const;
+    [[nodiscard]] bool is_wanted(const Unit& unit) const;
+    void ask(const std::string& name);
+    void decide(const std::string& name, const std::expected<CpuSet, int>& present);
+    void set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before);
+    void restore(const std::string& name, const CpuSet& original);
+    void finish(const std::string& name, std::string state, bool is_changed = false);
+
+    Shared& shared_;
+    Tasks& tasks_;
+    std::map<std::string, Unit> units_;                          ///< by name
+    std::set<std::pair<std::string, std::string>> without_unit_; ///< policies and groups that are of none
+    std::vector<std::string> due_;                               ///< units to look at, the next one last
+    bool is_stopping_ = false;
+    UnitCpus properties_; ///< last: no answer comes once it has ended
+};
+
+/// All units are to be looked at, also those that only the undo journal knows.
+void Fences::find_all() {
     for (auto& [name, unit] : units_)
         unit.policies.clear();
     without_unit_.clear();
-    for (const auto& [policy, its_groups] : groups) {
+    for (const auto& [policy, its_groups] : tasks_.groups()) {
         if (find_cpuset_policy(shared_.current, policy) == nullptr) continue;
         for (const auto& group : its_groups)
             if (auto place = find_unit(group)) {
@@ -96,25 +139,26 @@ void Units::begin_pass(const std::map<std::string, std::set<std::string>>& group
         due_.push_back(name);
 }
 
-bool Units::step(const OutOfTime& out_of_time) {
+Slices Fences::end_pass() {
+    if (!shared_.acts() || is_stopping_) co_return;
+    find_all();
     while (!due_.empty()) {
         const std::string name = std::move(due_.back());
         due_.pop_back();
         // The next pass comes back to one that systemd is being asked about.
         if (const auto found = units_.find(name); found != units_.end() && !found->second.is_called)
             look(name, found->second);
-        if (out_of_time()) break;
+        co_yield pause;
     }
-    return due_.empty();
 }
 
-bool Units::is_wanted(const Unit& unit) const {
+bool Fences::is_wanted(const Unit& unit) const {
     return !is_stopping_ && std::ranges::any_of(unit.policies, [&](const std::string& policy) {
         return find_cpuset_policy(shared_.current, policy) != nullptr && !shared_.releases.policy(policy);
     });
 }
 
-void Units::look(const std::string& name, Unit& unit) {
+void Fences::look(const std::string& name, Unit& unit) {
     const machine::UnitCpuset subject{name};
     const bool has_record = shared_.journal().contains(subject);
     unit.obstacle.clear();
@@ -131,7 +175,7 @@ void Units::look(const std::string& name, Unit& unit) {
 }
 
 /// Why the unit can have no fence; "": it can have one, of `unit.cpus`.
-std::string Units::obstacle_of(Unit& unit) const {
+std::string Fences::obstacle_of(Unit& unit) const {
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     if (unit.policies.size() > 1) return "claimed by another policy too";
     if (!shared_.root.sys().exists("fs/cgroup/cgroup.controllers"))
@@ -141,7 +185,7 @@ std::string Units::obstacle_of(Unit& unit) const {
     const auto pids = processes_below(shared_.root.sys(), unit.folder);
     if (!pids) return "its processes cannot be read";
     const auto foreign = std::ranges::find_if(*pids, [&](int pid) {
-        const auto* known = tasks_.find(pid);
+        const auto* known = tasks_.table().find(pid);
         return known == nullptr || shared_.current->policy(known->policy).name != unit.policy;
     });
     const int pid = foreign == pids->end() ? 0 : *foreign;
@@ -151,12 +195,12 @@ std::string Units::obstacle_of(Unit& unit) const {
 }
 
 /// Asks systemd what is set, and goes on when it has answered.
-void Units::ask(const std::string& name) {
+void Fences::ask(const std::string& name) {
     units_.at(name).is_called = true;
     properties_.read(name, [this, name](const auto& present) { decide(name, present); });
 }
 
-void Units::decide(const std::string& name, const std::expected<CpuSet, int>& present) {
+void Fences::decide(const std::string& name, const std::expected<CpuSet, int>& present) {
     auto& unit = units_.at(name);
     const machine::UnitCpuset subject{name};
     const auto record = shared_.journal().find(subject);
@@ -189,7 +233,7 @@ void Units::decide(const std::string& name, const std::expected<CpuSet, int>& pr
     set(name, *present, record);
 }
 
-void Units::set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before) {
+void Fences::set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before) {
     const machine::UnitCpuset subject{name};
     const auto& unit = units_.at(name);
     machine::Setting original = before ? before->original : present;
@@ -204,7 +248,7 @@ void Units::set(const std::string& name, const CpuSet& present, const planner::U
         return finish(name, "the undo journal cannot be written");
     }
     properties_.write(name, unit.cpus, [this, name, action, before, record = *written](int code) {
-        if (enforcer::is_without_answer(code)) // it may be set: the record stays
+        if (is_without_answer(code)) // it may be set: the record stays
             return finish(name, no_answer);
         if (code != 0) {
             shared_.report(shared_.executor.take_back(action.subject, before));
@@ -221,7 +265,7 @@ void Units::set(const std::string& name, const CpuSet& present, const planner::U
     });
 }
 
-void Units::restore(const std::string& name, const CpuSet& original) {
+void Fences::restore(const std::string& name, const CpuSet& original) {
     properties_.write(name, original, [this, name, original](int code) {
         const machine::UnitCpuset subject{name};
         const bool is_gone = code == ENOENT;
@@ -238,7 +282,7 @@ void Units::restore(const std::string& name, const CpuSet& original) {
     });
 }
 
-void Units::finish(const std::string& name, std::string state, bool is_changed) {
+void Fences::finish(const std::string& name, std::string state, bool is_changed) {
     auto& unit = units_.at(name);
     unit.is_called = false;
     unit.state = std::move(state);
@@ -247,9 +291,10 @@ void Units::finish(const std::string& name, std::string state, bool is_changed) 
     if (!is_stopping_ && is_changed) shared_.want_pass();
 }
 
-void Units::begin_stop() {
+void Fences::begin_stop(bool is_handover) {
     is_stopping_ = true;
     due_.clear();
+    if (is_handover) return;
     for (const auto& entry : shared_.journal().queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
         if (subject == nullptr) continue;
@@ -264,24 +309,22 @@ void Units::begin_stop() {
     }
 }
 
-bool Units::is_busy() const {
-    return !due_.empty() ||
-           std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
+bool Fences::is_quiet() const {
+    return due_.empty() &&
+           std::ranges::none_of(units_, [](const auto& entry) { return entry.second.is_called; });
 }
 
-std::vector<status::UnitStatus> Units::status() const {
-    std::vector<status::UnitStatus> list;
+void Fences::report(status::Overview& into) const {
     for (const auto& [name, unit] : units_) {
         if (!is_wanted(unit)) continue;
         const auto& policy = *unit.policies.begin();
         const auto* resolved = shared_.current.placements().find(policy);
-        list.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
-                        unit.state.empty() ? not_yet : unit.state});
+        into.units.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
+                              unit.state.empty() ? not_yet : unit.state});
     }
-    return list;
 }
 
-std::vector<planner::Problem> Units::problems() const {
+std::vector<planner::Problem> Fences::problems() const {
     std::vector<planner::Problem> list;
     for (const auto& [policy, group] : without_unit_)
         list.push_back({policy, "control group " + group,
@@ -294,12 +337,16 @@ std::vector<planner::Problem> Units::problems() const {
     return list;
 }
 
-void Units::explain(std::string_view cgroup, status::ProcessExplanation& into) const {
-    const auto place = find_unit(cgroup);
+void Fences::explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const {
+    const auto place = find_unit(scan.facts().cgroup());
     const auto unit = place ? units_.find(place->first) : units_.end();
     if (unit == units_.end() || !unit->second.policies.contains(into.policy)) return;
     into.fenced_unit = unit->first;
     into.fence_state = unit->second.state.empty() ? not_yet : unit->second.state;
 }
 
-} // namespace affinityd::core
+} // namespace
+
+void add_fences(Daemon& daemon, const Bus& bus) { daemon.add(std::make_unique<Fences>(daemon, bus)); }
+
+} // namespace affinityd::behaviours
