@@ -275,6 +275,7 @@ class Witness(Net):
 
 
 class Steered(Witness):
+    LONG = True
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
 
