@@ -185,6 +185,7 @@ void Steering::begin_round() {
     auto opened = reads_->take_events();
     opened.is_paused |= opened_.is_paused;
     opened.processes.merge(opened_.processes);
+    if (opened.is_paused) paused_ = now;
     round_->opened = std::move(opened);
     opened_ = {};
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
@@ -902,6 +903,10 @@ std::vector<planner::Problem> Steering::problems() const {
     };
     const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
+    if (paused_ && Clock::now() < *paused_ + fair_time)
+        add("other programs open listeners on more addresses than can be noted: for moments of the last "
+            "minute connections were the kernel's choice",
+            "ss -ltnp");
     const auto left_out =
         std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });
     if (left_out > 0)

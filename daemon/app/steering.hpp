@@ -217,11 +217,12 @@ class Steering {
     Clock::time_point hurried_{}; ///< up to then, events have used up their looks at once
     steer::Reads::Opened opened_; ///< since the last round began
     std::optional<Round> round_;
-    Clock::time_point whole_{};                ///< when the last round over all namespaces began
-    std::set<int> started_;                    ///< processes that need not settle any longer
-    std::size_t looks_ = 0;                    ///< after processes were placed, that are still to come
-    std::map<std::uint64_t, Space> spaces_;    ///< by inode
-    std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer
+    std::optional<Clock::time_point> paused_{}; ///< when there was last no room to note a listener
+    Clock::time_point whole_{};                 ///< when the last round over all namespaces began
+    std::set<int> started_;                     ///< processes that need not settle any longer
+    std::size_t looks_ = 0;                     ///< after processes were placed, that are still to come
+    std::map<std::uint64_t, Space> spaces_;     ///< by inode
+    std::map<TaskId, std::uint64_t> space_of_;  ///< of processes whose policies steer
     std::map<std::pair<int, int>, std::uint64_t> accepts_; ///< taken, by process and thread
     std::map<int, Reader> readers_;                        ///< by pid
     std::map<std::string, Record> records_;                ///< by policy
