@@ -85,11 +85,12 @@ FileStamps stamps_of(const std::vector<std::string>& folders) {
 
 World::World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage)
     : policies_(std::move(policies)), machine_(std::move(machine)), usage_(std::move(usage)),
-      matcher_(policies_), placements_(planner::compile(policies_, machine_, usage_)),
-      assumed_(placements_.load) {
+      matcher_(policies_) {
     for (const auto& policy : policies_.policies)
         steers_.push_back(policy.steer);
-    use_choices({});
+    choose({});
+    placements_ = planner::compile(policies_, machine_, usage_);
+    assumed_ = placements_.load;
 }
 
 void World::update(machine::Machine machine) {
@@ -116,6 +117,11 @@ void World::use_steering(bool can_steer) {
 }
 
 void World::use_choices(const Choices& choices) {
+    if (choose(choices)) work_out();
+}
+
+/// True: a policy does something else now.
+bool World::choose(const Choices& choices) {
     bool has_changed = false;
     for (auto& policy : policies_.policies) {
         if (!policy.model_auto) continue;
@@ -126,7 +132,7 @@ void World::use_choices(const Choices& choices) {
         policy.model = choice.model;
         policy.steer = steer;
     }
-    if (has_changed) work_out();
+    return has_changed;
 }
 
 void World::work_out() {
@@ -175,7 +181,9 @@ bool World::keeps_after_removal(std::string_view policy) const {
     return kept_.contains(policy) && placements_.find(policy) == nullptr;
 }
 
-void World::take_over(const World& before) {
+void World::take_over(const World& before, const Choices& choices, planner::Released released) {
+    choose(choices);
+    released_ = std::move(released);
     machine_.cannot_steer = before.machine_.cannot_steer;
     placements_ = planner::compile(policies_, machine_, usage_, &before.placements_, released_);
     assumed_ = placements_.load;
@@ -455,17 +463,12 @@ Loading::Loading(const host::Root& root, const Settings& settings, bool acts, Lo
 
 std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage,
                                    std::vector<Overlay> trials, bool is_only_checked) const {
-    const host::BlockedSignals blocked; // they are the loop's
-    const auto read = [&root = root_,
-                       task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_,
-                                           is_only_checked, std::move(machine), std::move(usage)}]() mutable {
-        return Loader(root, std::move(task)).load();
-    };
-    try {
-        return std::async(std::launch::async, read);
-    } catch (const std::system_error&) { // no thread is to be had
-        return std::async(std::launch::deferred, read);
-    }
+    return host::run_aside(
+        [&root = root_,
+         task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_, is_only_checked,
+                             std::move(machine), std::move(usage)}]() mutable {
+            return Loader(root, std::move(task)).load();
+        });
 }
 
 Result<std::shared_ptr<World>> Loading::end(Loaded loaded, std::vector<FileFault> others) {

@@ -461,6 +461,23 @@ class Steered(Witness):
         wait_for(lambda: any("more addresses than can be noted" in text for text in daemon.problems()), lambda: f"that is said: {daemon.problems()}")
         self.assertEqual(0, self.load(300)["lost"])
 
+    def test_one_namespace_leaves_the_others_their_room(self):
+        daemon = self.begin(address="0.0.0.0")
+        self.steered()
+        other = Namespace(self.stack, f"affinity-other-{self.mark}")
+        for space in (self.near, other):
+            space.ip("link", "set", "lo", "up")
+        self.spawn(*other.command(*python(WORKERS, self.name("server"), "0.0.0.0", "2", "256")))
+        inode = os.stat(f"/run/netns/{other.name}").st_ino
+        wait_for(lambda: self.links(inode), "the other one is steered")
+        for space, number in ((other, "3900"), (self.near, "400")):
+            crowd = self.spawn(*space.command(*python(MANY, number)), stdout=-1, text=True)
+            self.assertEqual("ready\n", crowd.process.stdout.readline())
+            time.sleep(6)  # all namespaces were looked at
+        told = [text for text in daemon.problems() if "network namespace" in text]
+        self.assertEqual([True], [f"(network namespace {inode})" in text and "addresses of a namespace" in text for text in told], told)
+        self.assertGreaterEqual(self.share(self.load(500)), 97)
+
     def test_listeners_that_are_opened_later_are_steered(self):
         self.begin(later=True)
         wait_for(lambda: {allowed(pid) for pid in (self.server.pid, *children(self.server.pid))} == {"0", "1"}, "the workers are placed")
