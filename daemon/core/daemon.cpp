@@ -59,7 +59,7 @@ Joining* Daemon::joining() {
 
 /// A claim holds while a program of the policy runs. After a restart, before the first pass has seen any, it
 /// holds if there is something to be put back.
-void Daemon::update_claims() {
+planner::Released Daemon::without_claims() {
     const auto& policies = shared_.current->policies().policies;
     std::vector<bool> runs(policies.size(), work().passes() <= 1 && shared_.journal().size() > 0);
     for (const auto& [pid, process] : tasks_.table().processes())
@@ -72,21 +72,25 @@ void Daemon::update_claims() {
         if (policy.exclusive != policy::Exclusive::no && (is_idle || shared_.releases.policy(policy.name)))
             released.insert(policy.name);
     }
-    shared_.current->update(std::move(released));
+    return released;
 }
+
+void Daemon::update_claims() { shared_.current->update(without_claims()); }
 
 void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
-    automatic_.use(*shared_.current.world);
-    for (const auto& behaviour : shared_.behaviours)
-        behaviour->use(*shared_.current.world);
-    if (before) {
-        shared_.current->take_over(*before);
-        tasks_.use_policies_of(*before);
-    }
+    if (before) tasks_.use_policies_of(*before);
     if (reason == ReloadReason::asked) shared_.releases.clear_processes();
     shared_.releases.keep_policies(those_that_stay(loading_, before.get(), *shared_.current.world, reason));
-    update_claims();
+    const auto choices = automatic_.choices(*shared_.current.world);
+    if (before) {
+        shared_.current->take_over(*before, choices, without_claims());
+    } else {
+        shared_.current->use_choices(choices);
+        update_claims();
+    }
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->use(*shared_.current.world);
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
     loaded_at_ = std::chrono::system_clock::now();
     answers_.policies_changed(shared_.current->policies());

@@ -130,6 +130,7 @@ class Daemon final : public Commands {
     [[nodiscard]] std::string close_trial(Trial trial, const char* how, const std::string& by);
     void look_at_trials();
     void release_ended_trials();
+    [[nodiscard]] planner::Released without_claims();
     void update_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
     void end_duties(const char* why, bool is_handover);

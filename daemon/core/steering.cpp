@@ -2,6 +2,7 @@
 #include "core/steering.hpp"
 
 #include "core/tasks.hpp"
+#include "host/signals.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/sockets.hpp"
 #include "locality/locality.hpp"
@@ -35,7 +36,8 @@ constexpr std::chrono::seconds between_looks{5}, between_events{1}, between_tria
     between_hurries{5}, between_moves{60}; // the last of one task
 constexpr milliseconds slice{2};
 constexpr std::size_t most_spaces = 256, most_spaces_of_user = 64; // namespaces with programs of their own
-constexpr int most_hurries = 4;                                    // events that are heeded at once
+constexpr std::size_t most_addresses = 1024, most_addresses_of_user = 2048; // of a namespace; both of 4096
+constexpr int most_hurries = 4;                                             // events that are heeded at once
 constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 /// Bytes of a list of sockets, which begins with listeners: the first, and those after it.
 constexpr std::size_t most_listed = 4U << 20, most_listed_again = 512U << 10;
@@ -105,12 +107,24 @@ void Steering::hurry() {
         std::min(next_look_, std::max(Clock::now() + distances.front(), last_look_ + shortest_between_looks));
 }
 
-bool Steering::begin_counting() {
+/// In a thread, as the kernel takes long to check the programs.
+Result<steer::Reads> Steering::load() {
     auto reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
-    if (!reads && !kept_.is_empty()) { // tables of another version
-        kept_.remove_all();
-        reads = steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
-    }
+    if (reads || kept_.is_empty()) return reads;
+    kept_.remove_all(); // tables of another version
+    return steer::Reads::open(shared_.root, {.with_takers = true, .kept = &kept_});
+}
+
+bool Steering::is_loading() const {
+    return loading_.valid() && loading_.wait_for(milliseconds(0)) == std::future_status::timeout;
+}
+
+bool Steering::begin_counting() {
+    if (!loading_.valid()) loading_ = host::run_aside([this] { return load(); });
+    next_look_ = Clock::now() + distances.front();
+    if (is_loading()) return false;
+    auto reads = loading_.get();
+    if (!reads) next_look_ = Clock::now() + between_trials;
     const auto why = reads ? "" : reads.error().to_string();
     if (std::exchange(why_not_, why) != why) {
         if (!reads) shared_.log.warn("nothing is steered or counted: " + why);
@@ -131,6 +145,7 @@ void Steering::end_all() {
     round_.reset();
     space_of_.clear();
     accepts_.clear();
+    loading_ = {};
     reads_.reset();
     why_not_.clear();
     kept_.remove_all();
@@ -155,16 +170,9 @@ void Steering::look() {
     const auto now = Clock::now();
     next_look_ = Clock::time_point::max();
     if (!shared_.acts() || !shared_.root.is_live() || !shared_.current.world) return;
-    if (!wants_counts()) return end_all();
-    // To load the programs takes long: places come first, except where a former daemon left its own.
-    if (!reads_ && kept_.is_empty() && shared_.work.passing()) {
-        next_look_ = now + distances.front();
-        return;
-    }
-    if (!reads_ && !begin_counting()) {
-        next_look_ = now + between_trials;
-        return;
-    }
+    if (!wants_counts() && !is_loading()) return end_all();
+    if (!reads_ && !begin_counting()) return;
+    next_look_ = Clock::time_point::max();
     if (!round_) begin_round();
     while (!round_->spaces.empty()) {
         const auto begun = Clock::now();
@@ -185,6 +193,7 @@ void Steering::begin_round() {
     auto opened = reads_->take_events();
     opened.is_paused |= opened_.is_paused;
     opened.processes.merge(opened_.processes);
+    if (opened.is_paused) paused_ = now;
     round_->opened = std::move(opened);
     opened_ = {};
     if (locality::ReadCounts seen; reads_->take(seen)) note_reads(seen);
@@ -426,6 +435,14 @@ bool Steering::has_room(std::uint64_t name, Space& space, int process) const {
         if (space.owner != 0 && one.owner == space.owner) ++its;
     }
     return all < most_spaces && its < most_spaces_of_user;
+}
+
+/// The tables of addresses are for all namespaces: neither one nor a user may fill them.
+bool Steering::is_in_share(const Space& space) const {
+    std::size_t sum = 0;
+    for (const auto& [name, one] : spaces_)
+        if (space.owner != 0U && one.owner == space.owner) sum += one.addresses;
+    return space.addresses <= most_addresses && sum <= most_addresses_of_user;
 }
 
 /// Loads a program for a namespace that has listeners. False: it is not steered.
@@ -743,9 +760,15 @@ std::vector<steer::Service> Steering::choose(int process, Space& space, std::siz
     // An exact address that is steered, too, is found before all of them.
     for (const auto& service : found)
         others.erase(service.at);
-    const bool is_known = listed && space.lanes->leave(others, *listed);
-    const bool is_cut = listeners >= steer_most_listeners;
-    if (is_cut)
+    space.addresses = std::max(found.size(), others.size());
+    const bool has_share = is_in_share(space);
+    const bool is_known =
+        listed && space.lanes->leave(has_share ? others : std::set<steer::Address>(), *listed);
+    const bool is_cut = listeners >= steer_most_listeners || !has_share;
+    if (!has_share)
+        space.no_room = fmt::format("at most {} addresses of a namespace are told apart, and {} of one user",
+                                    most_addresses, most_addresses_of_user);
+    else if (is_cut)
         space.no_room =
             fmt::format("the map of listeners is full, with {}", static_cast<int>(steer_most_listeners));
     else if (!listed)
@@ -902,6 +925,10 @@ std::vector<planner::Problem> Steering::problems() const {
     };
     const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
     if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
+    if (paused_ && Clock::now() < *paused_ + fair_time)
+        add("other programs open listeners on more addresses than can be noted: for moments of the last "
+            "minute connections were the kernel's choice",
+            "ss -ltnp");
     const auto left_out =
         std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });
     if (left_out > 0)

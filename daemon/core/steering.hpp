@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -143,6 +144,7 @@ class Steering {
         std::optional<unsigned> owner{}; ///< user of a process, whose namespaces are bounded
         bool is_left_out = false;        ///< others are steered, and there is no room for this one
         std::size_t looks = 0;           ///< after processes were placed, that are still to come
+        std::size_t addresses = 0;       ///< that are steered, or of others; the larger number
         std::map<TaskId, Scans> scans;   ///< of processes
         std::multimap<std::uint64_t, Server> waiting;  ///< on listeners, by inode
         std::map<steer::Address, std::size_t> numbers; ///< of listeners, or sockets of UDP
@@ -168,6 +170,8 @@ class Steering {
     [[nodiscard]] const planner::ResolvedPolicy* resolved(const KnownProcess& process) const;
     [[nodiscard]] const KnownProcess* find(const TaskId& process) const;
     [[nodiscard]] bool wants_counts() const;
+    [[nodiscard]] Result<steer::Reads> load();
+    [[nodiscard]] bool is_loading() const;
     [[nodiscard]] bool begin_counting();
     void end_all();
 
@@ -186,6 +190,7 @@ class Steering {
     [[nodiscard]] bool look_at_next();
     void end_round();
     [[nodiscard]] bool has_room(std::uint64_t name, Space& space, int process) const;
+    [[nodiscard]] bool is_in_share(const Space& space) const;
     void tell(Space& space, std::string trouble);
     [[nodiscard]] bool begin(std::uint64_t name, Space& space, int process);
     void look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers);
@@ -210,18 +215,20 @@ class Steering {
     Shared& shared_;
     Tasks& tasks_;
     host::Fd events_;
-    steer::Kept kept_; ///< by systemd
+    steer::Kept kept_;                          ///< by systemd
+    std::future<Result<steer::Reads>> loading_; ///< has kept_ to itself until its end
     std::optional<steer::Reads> reads_;
     std::string why_not_; ///< nothing is counted; "": it is, or need not be
     Clock::time_point next_look_{}, last_look_{};
     Clock::time_point hurried_{}; ///< up to then, events have used up their looks at once
     steer::Reads::Opened opened_; ///< since the last round began
     std::optional<Round> round_;
-    Clock::time_point whole_{};                ///< when the last round over all namespaces began
-    std::set<int> started_;                    ///< processes that need not settle any longer
-    std::size_t looks_ = 0;                    ///< after processes were placed, that are still to come
-    std::map<std::uint64_t, Space> spaces_;    ///< by inode
-    std::map<TaskId, std::uint64_t> space_of_; ///< of processes whose policies steer
+    std::optional<Clock::time_point> paused_{}; ///< when there was last no room to note a listener
+    Clock::time_point whole_{};                 ///< when the last round over all namespaces began
+    std::set<int> started_;                     ///< processes that need not settle any longer
+    std::size_t looks_ = 0;                     ///< after processes were placed, that are still to come
+    std::map<std::uint64_t, Space> spaces_;     ///< by inode
+    std::map<TaskId, std::uint64_t> space_of_;  ///< of processes whose policies steer
     std::map<std::pair<int, int>, std::uint64_t> accepts_; ///< taken, by process and thread
     std::map<int, Reader> readers_;                        ///< by pid
     std::map<std::string, Record> records_;                ///< by policy
