@@ -73,7 +73,8 @@ int run(const Options& options, core::Log& log) {
                         .enforcer = *enforcer,
                         .log = log,
                         .settings = settings,
-                        .executor = enforcer::Executor(std::move(*journal), *enforcer)};
+                        .executor = enforcer::Executor(std::move(*journal), *enforcer),
+                        .history = accounting::Measurements(settings.dry_run ? "" : settings.state_dir)};
     core::Daemon daemon(shared, [&options] { return read_settings_again(options); });
     behaviours::add_all(daemon, [&] { return calls.connection(); });
     if (auto started = daemon.start(); !started) return give_up(log, started.error(), exit_config);

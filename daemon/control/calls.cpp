@@ -180,9 +180,12 @@ void CommandRunner::read(Method method, const std::string& argument, core::Owned
     if (method == Method::get_status) return commands_.status(std::move(answer));
     if (method == Method::get_plan) return commands_.plan(std::move(answer));
     if (method == Method::explain) return commands_.explain(argument, std::move(answer));
-    auto text = method == Method::get_names    ? commands_.names()
-                : method == Method::get_trials ? commands_.trials()
-                                               : commands_.history(argument);
+    if (method == Method::get_trials)
+        return commands_.run({"GetTrials", {}, 0, [to = std::move(answer)](Result<std::string> text) mutable {
+                                  if (!text) return to(std::unexpected(std::move(text.error())));
+                                  to(OwnedText(std::move(*text)));
+                              }});
+    auto text = method == Method::get_names ? commands_.names() : commands_.history(argument);
     if (!text) return answer(std::unexpected(std::move(text.error())));
     answer(OwnedText(std::move(*text)));
 }
@@ -201,16 +204,11 @@ void CommandRunner::run(Request request) {
         return commands_.release(argument, user, std::move(answer), until);
     case Method::apply:
         return commands_.apply(std::move(answer), until);
-    case Method::try_policy: {
-        const auto seconds = parse_number<std::uint32_t>(more[1]);
-        if (!seconds) return answer(affinityd::fail("the third argument is a number of seconds", more[1]));
-        return commands_.begin_trial({argument, std::move(more[0]), std::chrono::seconds(*seconds)}, user,
-                                     std::move(answer));
-    }
+    case Method::try_policy:
     case Method::end_trial:
-        if (more[0] != "keep" && more[0] != "back")
-            return answer(affinityd::fail("the second argument is keep or back", more[0]));
-        return commands_.end_trial(argument, more[0] == "keep", user, std::move(answer));
+        more.insert(more.begin(), argument);
+        return commands_.run(
+            {method == Method::end_trial ? "EndTrial" : "Try", std::move(more), user, std::move(answer)});
     default:
         return measure_(std::move(answer), until);
     }

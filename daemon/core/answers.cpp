@@ -8,7 +8,7 @@
 #include "inventory/command_lines.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
-#include "planner/balance.hpp"
+#include "planner/crowding.hpp"
 #include "status/json.hpp"
 
 #include <algorithm>
@@ -356,7 +356,6 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     overview.policies = policy_status(shared_, holdings, steering_);
     for (std::size_t i = 0; i < overview.policies.size(); ++i) {
         auto& policy = overview.policies[i];
-        policy.automatic = automatic_.state(shared_.current->policy(i));
         if (policy.note.empty() && work().passes() > 1)
             policy.note = match_note(*shared_.current.world, tasks_.table(), shared_.journal(), i);
     }
@@ -366,7 +365,6 @@ status::Overview Daemon::overview(const Holdings& holdings) {
     overview.problems = problems();
     for (const auto& behaviour : shared_.behaviours)
         behaviour->report(overview);
-    overview.trials = trials_.status(time_since_boot());
     overview.floods = tasks_.events().floods(EventQueue::Clock::now());
     for (auto& flood : overview.floods)
         flood.user = tasks_.sources().user(flood.uid);
@@ -424,8 +422,8 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
         co_yield pause;
     }
     co_yield end_of_slice; // to write the rest and to send it all is long enough for one
-    answer(status::finish(std::move(text), overview(tasks.holdings()), status::to_text(bookkeeping_.costs()),
-                          status::to_text(bookkeeping_.measurement())));
+    answer(status::finish(std::move(text), overview(tasks.holdings()),
+                          status::to_text(shared_.history.report())));
 }
 
 /// Answers what the next pass would do, by the pass's own matching and planning.
@@ -571,14 +569,9 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     }
     for (auto& verdict : verdicts) {
         const auto& policy = world.policy(verdict.policy);
-        if (verdict.matched) {
-            value.policy = policy.name;
-            value.automatic = automatic_.state(policy);
-        }
+        if (verdict.matched) value.policy = policy.name;
         value.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
-    if (const auto* trial = trials_.find(value.policy))
-        if (trial->is_placed()) value.trial_left = trial->ends - time_since_boot();
     for (const auto& behaviour : shared_.behaviours)
         behaviour->explain(scan, value);
     steering_.explain(id, value);
@@ -647,7 +640,7 @@ Result<std::string> Daemon::history(const std::string& kind) {
     // To find that there is nothing of a kind takes a look at everything, if it is none that is kept.
     if (!kind.empty() && std::ranges::count(state::measurement_kinds, kind) == 0)
         return fail("no such kind of measurement", kind);
-    return status::to_text(bookkeeping_.history(kind));
+    return status::to_text(shared_.history.history(kind));
 }
 
 Result<std::string> Daemon::names() {

@@ -4,11 +4,14 @@
 #include "core/commands.hpp"
 #include "core/task_table.hpp"
 #include "core/work.hpp"
+#include "load/load.hpp"
 #include "status/status.hpp"
 #include "world/world.hpp"
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace affinityd::inventory {
@@ -17,6 +20,12 @@ class ProcessScan;
 
 namespace affinityd::core {
 
+/// Counters of a policy, as far as behaviours count them.
+struct Counters {
+    std::optional<double> bytes{};     ///< that its interfaces carried
+    double reads = 0, local_reads = 0; ///< of its sockets; on the core where the packets arrived
+};
+
 /// Something that the daemon can do beside placing tasks and queues. The daemon works without any of them.
 /// The loop's thread calls all, each time in the order of behaviours/meson.build; no call waits.
 class Behaviour {
@@ -24,7 +33,11 @@ class Behaviour {
     using Clock = std::chrono::steady_clock;
     virtual ~Behaviour() = default;
 
-    virtual void use(World&) {} ///< a world is in force from now on
+    /// A world is to be in force from now on: what `affinity: auto` of its policies stands for.
+    virtual World::Choices choices(const World&) { return {}; }
+    /// Texts that count beside the files of policies, when these are read.
+    virtual std::vector<Overlay> overlays() const { return {}; }
+    virtual void released(const std::string&, uid_t) {} ///< a policy, or all (""), by a user's hand
     /// A process was read, under policy or not, in a pass or because of an event.
     virtual void saw(const inventory::ProcessScan&, bool /*is_in_pass*/) {}
     virtual void placed(const KnownProcess&) {} ///< all its threads were looked at
@@ -45,11 +58,13 @@ class Behaviour {
     virtual Slices end() { co_return; }            ///< the last work: it may wait for a disk
 
     virtual bool holds(const TaskId&) const { return false; } ///< the task is to stay where it is
+    virtual void count(const std::string& /*policy*/, Counters&) {}
     virtual void report(status::Overview&) const {}
     virtual void describe(const KnownProcess&, status::ProcessStatus&) const {}
     virtual void explain(const inventory::ProcessScan&, status::ProcessExplanation&) const {}
     virtual std::vector<planner::Problem> problems() const { return {}; }
     virtual const char* kind() const { return ""; } ///< of its problems
+    virtual bool run(Order&) { return false; }      ///< true: the verb is its own, and is answered
     virtual Joining* joining() { return nullptr; }  ///< takes what threads ask for themselves
 };
 

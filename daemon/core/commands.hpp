@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -28,15 +29,17 @@ enum class Until {
 
 /// Why policies are read again.
 enum class ReloadReason {
-    asked, ///< by a person: what was released is taken up again
-    saved, ///< files were saved: policies that are unchanged stay released
-    trial, ///< one begins, takes turns or ends: what was released stays so
+    asked,   ///< by a person: what was released is taken up again
+    saved,   ///< files were saved: policies that are unchanged stay released
+    overlay, ///< texts beside the files have changed: what was released stays so
 };
 
-/// A policy that is to be tried for a while.
-struct TrialOrder {
-    std::string policy, text;
-    std::chrono::seconds length{};
+/// A verb of a behaviour.
+struct Order {
+    std::string verb;
+    std::vector<std::string> arguments;
+    uid_t user = 0;
+    Answer answer;
 };
 
 /// The questions and orders for a running daemon, whatever carries the question. Long answers are JSON texts
@@ -58,13 +61,8 @@ class Commands {
     [[nodiscard]] virtual Result<std::string> history(const std::string& kind) = 0;
     /// The folders of policies, and processes under policy: no work, for completions.
     [[nodiscard]] virtual Result<std::string> names() = 0;
-    /// The policies on trial.
-    [[nodiscard]] virtual Result<std::string> trials() = 0;
-    /// Puts a policy on trial. An Error names the fault of its text, or says why it cannot begin now; nothing
-    /// has changed then.
-    virtual void begin_trial(TrialOrder order, uid_t user, Answer answer) = 0;
-    /// Ends a trial. `is_kept`: the same text is a file of policies by now.
-    virtual void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) = 0;
+    /// Carries out a verb of a behaviour. An Error: the daemon was built without it.
+    virtual void run(Order order) = 0;
     // These answer what they did, by policy (status::to_text).
     /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
     /// that follows is over.

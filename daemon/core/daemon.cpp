@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -25,7 +26,7 @@ Names those_that_stay(const Loading& loading, const World* before, const World& 
         const auto* resolved = before->placements().find(policy.name);
         const bool is_same = resolved != nullptr && resolved->policy->at.file == policy.at.file &&
                              loading.is_as_before(policy.at.file);
-        if (is_same || reason == ReloadReason::trial) names.insert(policy.name);
+        if (is_same || reason == ReloadReason::overlay) names.insert(policy.name);
     }
     return names;
 }
@@ -42,14 +43,11 @@ std::string refusal_of(const Error& error) {
 
 Daemon::Daemon(Shared& shared, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
-      loading_(shared_.root, shared_.settings, shared_.acts()),
-      trials_(shared_.settings.runtime_dir + "/trials"), answers_(shared_), undo_(shared_),
+      loading_(shared_.root, shared_.settings, shared_.acts()), answers_(shared_), undo_(shared_),
       tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()), {steering_}),
-      bookkeeping_(shared_.root, shared_.current, tasks_.table(),
-                   shared_.settings.dry_run ? "" : shared_.settings.state_dir, shared_.log),
-      queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_),
-      effects_(shared_, tasks_.table(), bookkeeping_.counters(), steering_),
-      automatic_(shared_, bookkeeping_, effects_) {}
+      queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_) {
+    log_notices(shared_.log, shared_.history.take_notices());
+}
 
 Joining* Daemon::joining() {
     for (const auto& behaviour : shared_.behaviours)
@@ -82,15 +80,15 @@ void Daemon::use(std::shared_ptr<World> world, ReloadReason reason) {
     if (before) tasks_.use_policies_of(*before);
     if (reason == ReloadReason::asked) shared_.releases.clear_processes();
     shared_.releases.keep_policies(those_that_stay(loading_, before.get(), *shared_.current.world, reason));
-    const auto choices = automatic_.choices(*shared_.current.world);
+    World::Choices choices;
+    for (const auto& behaviour : shared_.behaviours)
+        choices.merge(behaviour->choices(*shared_.current.world));
     if (before) {
         shared_.current->take_over(*before, choices, without_claims());
     } else {
         shared_.current->use_choices(choices);
         update_claims();
     }
-    for (const auto& behaviour : shared_.behaviours)
-        behaviour->use(*shared_.current.world);
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
     loaded_at_ = std::chrono::system_clock::now();
     answers_.policies_changed(shared_.current->policies());
@@ -105,6 +103,13 @@ void Daemon::link_changed(const std::string& nic) {
     machine_changed_ = true;
     if (!nic.empty() && !work().is_urgent_full()) work().add_urgent(queues_.reread(nic));
     shared_.want_pass();
+}
+
+std::vector<Overlay> Daemon::overlays() const {
+    std::vector<Overlay> all;
+    for (const auto& behaviour : shared_.behaviours)
+        std::ranges::move(behaviour->overlays(), std::back_inserter(all));
+    return all;
 }
 
 /// Settings are read again with a reload.
@@ -126,13 +131,11 @@ Result<void> Daemon::start() {
         shared_.log.error("the undo journal: " + fault.to_string());
     auto machine = machine::read_machine(shared_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
-    recover_trials();
-    auto world = end_loading(loading_.begin(std::move(*machine), {}, trials_.overlays()).get());
+    auto world = end_loading(loading_.begin(std::move(*machine), {}, overlays()).get());
     if (!world) return std::unexpected(std::move(world.error()));
     if (const auto& warnings = loading_.warnings(); !warnings.empty())
         shared_.log.warn("policies:\n" + warnings, Log::Kind::always());
     use(std::move(*world), ReloadReason::asked);
-    look_at_trials();
     const auto& online = shared_.current->machine().topology.online;
     shared_.log.info(fmt::format("{}, {} online ({}), {}, {} in the undo journal",
                                  counted(shared_.current->policies().policies.size(), "policy", "policies"),
@@ -163,44 +166,49 @@ void Daemon::events_lost() {
 }
 
 Result<std::string> Daemon::measured(const measure::Run& run) {
-    bookkeeping_.measured(run);
-    const auto report = bookkeeping_.measurement();
+    shared_.history.add(run, shared_.current->policies());
+    log_notices(shared_.log, shared_.history.take_notices());
+    const auto report = shared_.history.report();
     return report ? status::to_answer(*report) : fail("the measurement is not known any more");
 }
 
 void Daemon::reload(Answer answer, Until until, ReloadReason reason) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
-    work().add(read_again(std::move(answer), until, reason));
+    work().add(read_policies(std::move(answer), until, reason));
+}
+
+void Daemon::run(Order order) {
+    if (is_stopping_) return order.answer(fail("the daemon is stopping"));
+    for (const auto& behaviour : shared_.behaviours)
+        if (behaviour->run(order)) return;
+    order.answer(fail("this daemon was built without that", order.verb));
 }
 
 /// The machine is read again by the pass that follows.
-Slices Daemon::read_again(Answer answer, Until until, ReloadReason reason) {
+Slices Daemon::read_policies(Answer answer, Until until, ReloadReason reason, std::string headline) {
     constexpr std::chrono::microseconds patience{100};
-    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
+    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), overlays());
     while (loaded.wait_for(patience) == std::future_status::timeout)
         co_yield pause;
-    use_reloaded(loaded.get(), std::move(answer), until, reason);
+    use_reloaded(loaded.get(), std::move(answer), until, reason, std::move(headline));
 }
 
-/// `of_trial`: begins the answer, which no fault of another file makes an Error; "": it is a reload.
 void Daemon::use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason,
-                          std::string of_trial) {
+                          std::string headline) {
     auto world = end_loading(std::move(loaded));
     if (!world) {
         shared_.log.error("reload: " + world.error().to_string() + "\nthe running policies stay",
                           Log::Kind::always(), {.message_id = reload_refused_message});
-        release_ended_trials();
         return answer(fail(refusal_of(world.error())));
     }
     use(std::move(*world), reason);
-    const bool is_trial = !of_trial.empty();
+    const bool is_reload = headline.empty();
     shared_.executor.begin_anew();
-    const auto headline =
-        !of_trial.empty()
-            ? std::move(of_trial)
-            : "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
-    if (!is_trial) shared_.log.info(headline);
-    auto fault = is_trial ? std::string() : loading_.report();
+    if (is_reload) {
+        headline = "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
+        shared_.log.info(headline);
+    }
+    auto fault = is_reload ? loading_.report() : std::string();
     if (!fault.empty()) fault = loading_.warnings() + fault;
     if (until == Until::done) {
         answers_.add({std::move(answer), loading_.warnings() + headline, fault});
@@ -234,8 +242,8 @@ void Daemon::release(const std::string& what, uid_t user, Answer answer, Until u
     for (const auto& policy : shared_.current->policies().policies)
         if (what.empty() || policy.name == what) shared_.releases.release_policy(policy.name);
     if (process != nullptr && !is_policy) shared_.releases.release_process(process->id);
-    end_trials([&](const Trial& trial) { return what.empty() || trial.policy == what; },
-               fmt::format(", as user {} released it", user));
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->released(what, user);
     update_claims();
     const LogFields fields{
         .policy = is_policy ? what : "", .tid = is_policy ? 0 : pid.value_or(0), .user = user};
@@ -283,26 +291,24 @@ void Daemon::begin_handover(std::function<void()> done) {
     end_duties("the daemon is being restarted", true);
     shared_.log.info("being restarted: all stays in place for the next daemon");
     if (!shared_.acts() || !shared_.current.world) return done();
-    bookkeeping_.begin_costs(tasks_.groups(), true);
     work().begin_end(hand_over(std::move(done)));
 }
 
 /// Last, as it may wait: looks at processes, and writes to a disk.
 Slices Daemon::hand_over(std::function<void()> done) {
-    while (!bookkeeping_.step_costs(a_part))
-        co_yield pause;
+    for (const auto& behaviour : shared_.behaviours)
+        for (auto last = behaviour->end(); !last.step(a_part);)
+            co_yield pause;
     done();
 }
 
 void Daemon::begin_stop(std::function<void()> done) {
     end_duties("the daemon is stopping: what it changed is put back", false);
-    trials_.clear();
     if (!shared_.acts() || !shared_.current.world) return done();
     work().begin_end(stop(std::move(done)));
 }
 
 Slices Daemon::stop(std::function<void()> done) {
-    bookkeeping_.begin_costs(tasks_.groups(), true);
     // Tasks that a policy keeps have no record in force any more, and so are not restored. Units keep theirs.
     for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
         const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/bookkeeping.hpp"
 #include "core/commands.hpp"
-#include "core/effects.hpp"
 #include "core/pass.hpp"
 #include "core/queues.hpp"
 #include "core/shared.hpp"
 #include "core/steering.hpp"
 #include "core/task_status.hpp"
 #include "core/tasks.hpp"
-#include "core/trials.hpp"
 #include "core/undo.hpp"
 #include "load/load.hpp"
 
@@ -41,6 +38,13 @@ class Daemon final : public Commands {
 
     /// Loads policies and the machine. An Error: nothing can run. Files with errors are left out.
     Result<void> start();
+    /// Reads the policies again, with the texts that behaviours lay over them. `headline`: begins the answer;
+    /// "": it is a reload, which faults of other files make an Error.
+    [[nodiscard]] Slices read_policies(Answer answer, Until until, ReloadReason reason,
+                                       std::string headline = {});
+    [[nodiscard]] const Loading& loading() const { return loading_; }
+    /// Releases have changed, or processes have come or gone: claims of CPUs follow.
+    void update_claims();
     /// Begins a pass over all tasks, queues and units. `machine_changed`: the hardware is read again first.
     void begin_pass(bool machine_changed);
     /// CPUs or cpusets have changed, and with them masks on their own: the next pass takes that for the
@@ -51,10 +55,6 @@ class Daemon final : public Commands {
     void link_changed(const std::string& nic);
     /// Process events were lost: everything is looked at again.
     void events_lost();
-    /// True while effects are watched: tick() is to be called once a second.
-    [[nodiscard]] bool is_watching() const { return effects_.is_watching(); }
-    /// Reads the counters of the policies that are watched, and has their watchers look.
-    void tick();
     /// Works until `out_of_time` says so. True: there is nothing left to do.
     bool step(const OutOfTime& out_of_time);
     /// Begins to put back what the policies say is to be put back; `done` is called when all but is_quiet()
@@ -88,19 +88,12 @@ class Daemon final : public Commands {
     /// True if the files that policies are read from are others than at the last reading.
     [[nodiscard]] bool policies_changed() { return loading_.has_changed(); }
 
-    /// When follow_trials() is to be called, since the boot.
-    [[nodiscard]] std::chrono::milliseconds trial_due() const { return trials_.due(); }
-    /// Policies on trial end.
-    void follow_trials();
-
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) override;
     [[nodiscard]] Result<std::string> names() override;
-    [[nodiscard]] Result<std::string> trials() override;
-    void begin_trial(TrialOrder order, uid_t user, Answer answer) override;
-    void end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) override;
+    void run(Order order) override;
     void reload(Answer answer, Until until, ReloadReason reason) override;
     void release(const std::string& what, uid_t user, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;
@@ -112,26 +105,13 @@ class Daemon final : public Commands {
 
     [[nodiscard]] Slices pass();
     [[nodiscard]] Slices reread_machine();
-    [[nodiscard]] Slices watch();
     [[nodiscard]] bool awaits_listeners(std::chrono::steady_clock::time_point until);
     [[nodiscard]] bool look_after_journal();
+    [[nodiscard]] std::vector<Overlay> overlays() const;
     [[nodiscard]] Result<std::shared_ptr<World>> end_loading(Loaded loaded);
     void use(std::shared_ptr<World> world, ReloadReason reason);
-    [[nodiscard]] Slices read_again(Answer answer, Until until, ReloadReason reason);
-    void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason,
-                      std::string of_trial = {});
-    void recover_trials();
-    [[nodiscard]] std::string fault_of_trial(const Loaded& loaded, const std::string& policy) const;
-    [[nodiscard]] Slices try_policy(TrialOrder order, uid_t user, Answer answer);
-    [[nodiscard]] Slices use_trials(std::string headline = "trials", Answer answer = {},
-                                    Until until = Until::begun);
-    [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
-    void end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by);
-    [[nodiscard]] std::string close_trial(Trial trial, const char* how, const std::string& by);
-    void look_at_trials();
-    void release_ended_trials();
+    void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason, std::string headline);
     [[nodiscard]] planner::Released without_claims();
-    void update_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
     void end_duties(const char* why, bool is_handover);
     [[nodiscard]] Slices hand_over(std::function<void()> done);
@@ -157,20 +137,14 @@ class Daemon final : public Commands {
     Shared& shared_;
     ReadSettings reread_settings_;
     Loading loading_;
-    Trials trials_;
     PassAnswers answers_;
     Undo undo_;
     Tasks tasks_;
-    Bookkeeping bookkeeping_;
     Queues queues_;
     Steering steering_;
-    Effects effects_;
-    Automatic automatic_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
-    bool is_in_tick_ = false;                       ///< its work is under way
-    bool events_are_next_ = false;                  ///< events' unfinished work and other work take turns
-    std::vector<status::TrialStatus> ended_trials_; ///< the last ones
+    bool events_are_next_ = false; ///< events' unfinished work and other work take turns
     std::uint64_t events_lost_ = 0;
     std::chrono::steady_clock::time_point events_lost_at_{}; ///< the last time
     Time started_at_ = std::chrono::system_clock::now(), loaded_at_{};

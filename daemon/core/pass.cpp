@@ -82,29 +82,22 @@ Slices Daemon::pass() {
     for (auto end = tasks_.end_pass(); !end.step(a_part);)
         co_yield pause;
     undo_.end_tasks();
-    bookkeeping_.begin_usage([this](const auto& process) { return steering_.takes_none(process); });
-    bool has_other_usage = false;
-    while (!bookkeeping_.step_usage(a_part, has_other_usage))
-        co_yield pause;
-    if (has_other_usage) work().add(tasks_.look_at_known()); // they move with the lanes given out anew
+    for (auto& [pid, process] : tasks_.table().processes())
+        process.takes_none = steering_.takes_none(process);
     for (const auto& behaviour : shared_.behaviours)
         for (auto turn = behaviour->after_tasks(); !turn.step(a_part);)
             co_yield pause;
     for (auto round = queues_.round(); !round.step(a_part);)
         co_yield pause;
     undo_.end_pass();
-    bookkeeping_.begin_costs(tasks_.groups());
     steering_.end_pass();
     // One with each pass: the disk may be slow.
-    if (auto record = steering_.take_record()) bookkeeping_.keep(std::move(*record));
+    if (auto record = steering_.take_record()) shared_.keep(std::move(*record));
     for (const auto& behaviour : shared_.behaviours)
         for (auto turn = behaviour->end_pass(); !turn.step(a_part);)
             co_yield pause;
-    while (!bookkeeping_.step_costs(a_part))
-        co_yield pause;
     while (!look_after_journal())
         co_yield pause;
-    automatic_.end_pass(trials_.all().empty());
     shared_.executor.end_pass();
     shared_.log.tell_held_back();
     last_pass_ = std::chrono::system_clock::now();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "accounting/measurements.hpp"
 #include "base/task_id.hpp"
 #include "core/behaviour.hpp"
 #include "core/log.hpp"
@@ -63,6 +64,7 @@ struct Shared {
     Log& log;
     Settings settings;
     enforcer::Executor executor;
+    accounting::Measurements history;
     Current current{};
     Releases releases{};
     Work work{};
@@ -77,6 +79,16 @@ struct Shared {
     /// True: some behaviour wants the task to stay where it is.
     [[nodiscard]] bool is_held(const TaskId& task) const {
         return std::ranges::any_of(behaviours, [&](const auto& one) { return one->holds(task); });
+    }
+    [[nodiscard]] Counters counters(const std::string& policy) {
+        Counters counters;
+        for (const auto& behaviour : behaviours)
+            behaviour->count(policy, counters);
+        return counters;
+    }
+    void keep(state::MeasurementRecord record) {
+        history.keep(std::move(record));
+        log_notices(log, history.take_notices());
     }
     void want_pass() { work.want(Work::Urgency::soon); }
     /// Logs that the undo journal could not be written. True: it was.

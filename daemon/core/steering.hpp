@@ -7,7 +7,7 @@
 #include "core/work.hpp"
 #include "host/fd.hpp"
 #include "inventory/waits.hpp"
-#include "planner/steering.hpp"
+#include "planner/arrivals.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
 #include "steer/lanes.hpp"

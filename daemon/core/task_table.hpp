@@ -92,6 +92,7 @@ struct KnownProcess {
     TaskId parent;                 ///< its parent when it was found, if under the same policy; else {}
     std::vector<std::string> nics; ///< interfaces that serve it, or may do so
     bool are_nics_known = false;   ///< they do
+    bool takes_none = false;       ///< it has listeners open, but takes no connections from them
     bool reads_nothing = false;    ///< it takes none of the connections of its listeners, and has none
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;

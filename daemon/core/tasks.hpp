@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/bookkeeping.hpp"
 #include "core/place_thread.hpp"
 #include "core/shared.hpp"
 #include "core/steering.hpp"

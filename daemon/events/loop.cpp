@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/loop.hpp"
 
-#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "core/queues.hpp"
 #include "core/tasks.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -24,7 +24,6 @@ constexpr std::chrono::milliseconds soon{300};           ///< what asks for a pa
 constexpr std::chrono::milliseconds later{2000};         ///< what any user can ask for
 /// A foreign mask of an interrupt stays for less than five seconds.
 constexpr std::chrono::seconds between_glances{3};
-constexpr std::chrono::seconds between_ticks{1};
 
 } // namespace
 
@@ -77,7 +76,6 @@ Result<void> Loop::add_table() {
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
     for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_, &quiet_})
         if (auto done = timer->add_to(event); !done) return done;
-    if (auto done = trial_.add_to(event, CLOCK_BOOTTIME); !done) return done;
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
     const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
@@ -211,7 +209,7 @@ void Loop::all_done() {
 void Loop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_, &trial_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_})
         timer->disarm();
     listed_.end();
     steered_.end();
@@ -262,16 +260,9 @@ int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
     return 0;
 }
 
-/// After a moment at least, since what is due may be under way.
-void Loop::follow_trials() {
-    constexpr std::chrono::milliseconds moment{20};
-    const auto due = manager_.trial_due();
-    if (due == trial_due_) return;
-    trial_due_ = due;
-    if (due == core::Trials::never)
-        trial_.disarm();
-    else
-        trial_.arm(std::max(due - time_since_boot(), moment));
+void Loop::tick() {
+    for (const auto& behaviour : manager_.shared().behaviours)
+        if (behaviour->due() <= steady_clock::now()) behaviour->tick();
 }
 
 /// Users have names now that were numbers when their processes were matched.
@@ -293,9 +284,11 @@ void Loop::take_arguments() {
 void Loop::handled() {
     if (is_stopping_) return;
     watches_.processes->wait_for_due();
-    follow_trials();
+    auto due = Timer::never;
+    for (const auto& behaviour : manager_.shared().behaviours)
+        due = std::min(due, behaviour->due());
+    tick_.arm_at(due);
     if (manager_.steering().next_look() < steering_at_) follow_steering();
-    if (manager_.is_watching() && !tick_.is_armed()) tick_.arm(between_ticks);
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;

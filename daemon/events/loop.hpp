@@ -66,7 +66,7 @@ class Loop {
         steering_at_ = manager_.steering().next_look();
         steering_look_.arm_at(steering_at_);
     }
-    void follow_trials();
+    void tick();
     void take_names();
     void take_arguments();
     void stop();
@@ -97,13 +97,7 @@ class Loop {
         manager_.steering().look();
         follow_steering();
     }};
-    std::chrono::milliseconds trial_due_ =
-        core::Trials::never; ///< that the timer is armed for, since the boot
-    Timer trial_{[this] {
-        trial_due_ = core::Trials::never;
-        manager_.follow_trials();
-    }};
-    Timer tick_{[this] { manager_.tick(); }}; ///< while something is watched
+    Timer tick_{[this] { tick(); }}; ///< of behaviours
     Timer quiet_{[this] { leave_when_quiet(); }};
     Descriptor listed_{[this] { take_listeners(); }};
     Descriptor steered_{[this] {

@@ -698,15 +698,14 @@ OwnedText AnswerText::finish() {
     return std::move(text_);
 }
 
-OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
-                 const std::string& measurement) {
+OwnedText finish(AnswerText text, const Overview& overview, const std::string& measurement) {
     const json value = to_json(overview);
     for (const auto& [key, member] : value.items())
         if (key == "refused") // names of tasks whose owner is not known are for root only
             text.add_member(key, OwnedText::no_owner, dump(member), dump(refused_json(overview, false)));
         else
             text.add_member(key, dump(member));
-    text.add_member("costs", costs);
+    text.add_member("costs", to_text(overview.costs));
     text.add_member("measurement", measurement);
     return text.finish();
 }

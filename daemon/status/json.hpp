@@ -96,8 +96,7 @@ class AnswerText {
 };
 
 /// The end of a status answer, and the whole of the shorter ones.
-[[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
-                               const std::string& measurement);
+[[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& measurement);
 /// `crowding`: the worst that would be; null: none would.
 [[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
                                     const planner::Crowding* crowding);

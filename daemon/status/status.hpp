@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "accounting/passive_cost.hpp"
 #include "coexist/other_writers.hpp"
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
 #include "locality/locality.hpp"
 #include "planner/action.hpp"
-#include "planner/balance.hpp"
+#include "planner/arrivals.hpp"
+#include "planner/crowding.hpp"
 #include "planner/judgement.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
-#include "planner/steering.hpp"
 #include "policy/policy.hpp"
 #include "policy/settings.hpp"
 
@@ -239,6 +240,7 @@ struct Overview {
     std::vector<coexist::OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
     std::vector<TrialStatus> trials{};
+    accounting::CostReport costs{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
 };
 

@@ -26,16 +26,7 @@ class FakeCommands final : public core::Commands {
         asked.emplace_back("names");
         return answer;
     }
-    Result<std::string> trials() override {
-        asked.push_back("trials");
-        return answer;
-    }
-    void begin_trial(core::TrialOrder order, uid_t, core::Answer give) override {
-        tell(std::string("try ").append(order.policy), std::move(give));
-    }
-    void end_trial(const std::string& policy, bool, uid_t, core::Answer give) override {
-        tell("end trial of " + policy, std::move(give));
-    }
+    void run(core::Order order) override { tell(order.verb, std::move(order.answer)); }
     void reload(core::Answer give, core::Until until, core::ReloadReason) override {
         tell(named("reload", until), std::move(give));
     }

@@ -18,6 +18,7 @@ import sources
 def complaints(root, files, only):
     if only in (None, "rooms"):
         yield from (text for source in files for check in rooms.CHECKS for text in check(source))
+        yield from rooms.behaviours(files)
     if only in (None, "cycles"):
         yield from cycles.complaints(files)
     if only in (None, "limits"):

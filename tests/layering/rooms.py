@@ -125,4 +125,19 @@ def logs(source):
                 yield f"{source.name}:{number}: {source.room} must not log: rooms below core return values"
 
 
+def behaviours(files):
+    """The daemon works without any behaviour: rooms below name none, neither in includes nor as namespace or class."""
+    names = {parts[2] for source in files if (parts := source.name.split("/"))[:2] == ["daemon", "behaviours"] and len(parts) > 3}
+    known = re.compile(r"\bbehaviours::|\b(?:" + "|".join(name.capitalize() for name in sorted(names)) + r")\b")
+    for source in files:
+        if source.room not in ("planner", "world", "load", "core"):
+            continue
+        for number, header, is_angled in source.includes:
+            if not is_angled and (names | {"behaviours"}) & set(re.split(r"[/._]", header)):
+                yield f"{source.name}:{number}: {header}: must not know behaviours"
+        for number, line in enumerate(source.identifiers, 1):
+            if names and (word := known.search(line)):
+                yield f"{source.name}:{number}: {word.group(0)}: must not know behaviours"
+
+
 CHECKS = [arrows, libraries, must_not_know, kernel_trees, logs]

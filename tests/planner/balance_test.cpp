@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One load for the whole machine: what several policies put on its cores, and who leaves a crowded core.
-#include "planner/balance.hpp"
+#include "planner/crowding.hpp"
 #include "world.hpp"
 
 #include <map>
@@ -221,15 +221,15 @@ TEST(Crowdings, NameTheTasksAndTheCores) {
 }
 
 TEST(Balance, ACoreIsRelievedAfterThreeLooksRunning) {
-    Balance balance;
+    Relief relief;
     const std::vector<Crowding> crowded{
         {.core = 4, .task = {1, 1}, .policy = "p", .mate = {}, .mate_policy = {}, .to = {}}};
-    EXPECT_TRUE(balance.look(crowded).empty());
-    EXPECT_TRUE(balance.look(crowded).empty());
-    EXPECT_TRUE(balance.look({}).empty());
-    EXPECT_TRUE(balance.look(crowded).empty());
-    EXPECT_TRUE(balance.look(crowded).empty());
-    EXPECT_EQ(balance.look(crowded).size(), 1U);
+    EXPECT_TRUE(relief.look(crowded).empty());
+    EXPECT_TRUE(relief.look(crowded).empty());
+    EXPECT_TRUE(relief.look({}).empty());
+    EXPECT_TRUE(relief.look(crowded).empty());
+    EXPECT_TRUE(relief.look(crowded).empty());
+    EXPECT_EQ(relief.look(crowded).size(), 1U);
 }
 
 TEST(Balance, ACoreWithTooMuchWorkIsRelievedAtOnceWhileAnotherIsIdle) {
@@ -240,9 +240,9 @@ TEST(Balance, ACoreWithTooMuchWorkIsRelievedAtOnceWhileAnotherIsIdle) {
                       .mate = {},
                       .mate_policy = {},
                       .to = {}};
-    EXPECT_EQ(Balance().look({crowding}).size(), 1U);
+    EXPECT_EQ(Relief().look({crowding}).size(), 1U);
     crowding.free_load = one_cpu / 2;
-    EXPECT_TRUE(Balance().look({crowding}).empty());
+    EXPECT_TRUE(Relief().look({crowding}).empty());
 }
 
 } // namespace

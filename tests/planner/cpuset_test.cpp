@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks that a cpuset keeps from some slots of their policy change places among the others only.
-#include "planner/balance.hpp"
+#include "planner/crowding.hpp"
 #include "world.hpp"
 
 #include <functional>

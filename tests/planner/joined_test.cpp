@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "planner/arrivals.hpp"
 #include "planner/matcher.hpp"
-#include "planner/steering.hpp"
 #include "world.hpp"
 
 namespace affinityd::planner {

@@ -3,7 +3,7 @@
 
 #include "machines.hpp"
 #include "packing.hpp"
-#include "planner/balance.hpp"
+#include "planner/crowding.hpp"
 #include "planner/plan.hpp"
 #include "world.hpp"
 
@@ -249,7 +249,7 @@ class Life {
     /// A pass, a look at what is crowded, and a pass; how many moved.
     std::size_t look() {
         pass();
-        const auto moves = balance_.look(crowdings(placements_, assignments_));
+        const auto moves = relief_.look(crowdings(placements_, assignments_));
         for (const auto& move : moves)
             assignments_.move(move.task, move.table, move.from, move.to);
         pass();
@@ -370,7 +370,7 @@ class Life {
     std::vector<std::size_t> index_; ///< of each text's policy
     Placements placements_;
     Assignments assignments_;
-    Balance balance_;
+    Relief relief_;
     NoUndo undo_;
     std::map<int, std::vector<One>> live_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changes that interrupts, steering maps and flow tables need, and what may put changes off.
-#include "planner/steering.hpp"
+#include "planner/arrivals.hpp"
 #include "world.hpp"
 
 #include <unordered_set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/steering.hpp"
+#include "planner/arrivals.hpp"
 #include "world.hpp"
 
 namespace affinityd::planner {

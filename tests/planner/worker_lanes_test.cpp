@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Workers with listeners of their own: each lane where packets arrive has one.
-#include "planner/steering.hpp"
+#include "planner/arrivals.hpp"
 #include "world.hpp"
 
 #include <map>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/balance.hpp"
-
 #include "base/text.hpp"
 #include "behaviours/list.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "inventory/process_files.hpp"
+#include "planner/crowding.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -84,7 +83,7 @@ class Balance final : public Behaviour {
     std::optional<Clock::time_point> begun_;       ///< the last time
     std::map<unsigned, double> interrupt_seconds_; ///< by CPU, at `interrupts_at_`
     std::optional<Clock::time_point> interrupts_at_;
-    planner::Balance balance_;
+    planner::Relief relief_;
     std::optional<planner::Crowding> crowding_; ///< the worst of the last look that was left as it is
 };
 
@@ -189,7 +188,7 @@ void Balance::relieve() {
         return shared_.is_held(task) || serving.contains(task);
     });
     crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
-    const auto moves = balance_.look(found);
+    const auto moves = relief_.look(found);
     if (shared_.settings.redeal_interval.count() == 0 || moves.empty()) return;
     for (const auto& move : moves) {
         assignments.move(move.task, move.table, move.from, move.to);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "behaviours/list.hpp"
 #include "inventory/process_files.hpp"
+#include "planner/arrivals.hpp"
 #include "planner/matcher.hpp"
-#include "planner/steering.hpp"
 #include "policy/policy.hpp"
 
 #include <memory>

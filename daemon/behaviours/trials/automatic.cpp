@@ -2,9 +2,7 @@
 // `affinity: auto`: which trial runs, and what came of those before.
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "core/bookkeeping.hpp"
-#include "core/effects.hpp"
-#include "core/log.hpp"
+#include "behaviours/trials/effects.hpp"
 #include "planner/lanes.hpp"
 #include "status/json.hpp"
 
@@ -14,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -29,9 +27,8 @@ const policy::Policy* find_auto(const World& world, const std::string& name) {
 
 } // namespace
 
-Automatic::Automatic(Shared& shared, Bookkeeping& books, Effects& effects)
-    : shared_(shared), books_(books), effects_(effects) {
-    for (const auto& record : books_.kept("auto"))
+Automatic::Automatic(Shared& shared, Effects& effects) : shared_(shared), effects_(effects) {
+    for (const auto& record : shared_.history.kept("auto"))
         if (auto choice = status::read_choice(record))
             chosen_.insert_or_assign(record.policies, std::move(*choice));
 }
@@ -97,7 +94,7 @@ void Automatic::end_pass(bool may_begin) {
 
 /// Bytes per second since the last look at it; no value: that was a moment ago, or there was none.
 std::optional<double> Automatic::traffic_of(const std::string& policy) {
-    const auto bytes = books_.counters().bytes(policy);
+    const auto bytes = shared_.counters(policy).bytes;
     if (!bytes) return std::nullopt;
     const double now = monotonic_seconds();
     const auto [at, is_new] = traffic_.try_emplace(policy, Traffic{*bytes, *bytes, now, now, {}});
@@ -173,7 +170,7 @@ void Automatic::finish(const policy::Policy& policy) {
         const bool is_same = before != chosen_.end() && before->second.candidate == end.choice;
         planner::AutoChoice choice{end.choice, end.why, now, is_same ? before->second.confirmed + 1 : 0,
                                    basis_of(policy, trial_->bytes_per_second())};
-        books_.keep(status::record_of(name, choice));
+        shared_.keep(status::record_of(name, choice));
         chosen_.insert_or_assign(name, std::move(choice));
     }
     trial_.reset();
@@ -192,4 +189,4 @@ std::string Automatic::state(const policy::Policy& policy) const {
     return trial_ ? "waits for the trial of policy " + tried_ : "waits for traffic";
 }
 
-} // namespace affinityd::core
+} // namespace affinityd::behaviours

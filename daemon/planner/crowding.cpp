@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/balance.hpp"
+#include "planner/crowding.hpp"
 
 #include "planner/place.hpp"
 
@@ -153,7 +153,7 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
     return found;
 }
 
-std::vector<Crowding> Balance::look(const std::vector<Crowding>& found) {
+std::vector<Crowding> Relief::look(const std::vector<Crowding>& found) {
     std::map<unsigned, unsigned> looks;
     std::vector<Crowding> moves;
     std::set<unsigned> urgent;

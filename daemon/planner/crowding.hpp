@@ -35,7 +35,7 @@ struct Crowding {
 
 /// Relieves cores that were crowded in three looks running; at once where another core is idle and they have
 /// more work than they can do.
-class Balance {
+class Relief {
   public:
     /// To be called each time that the tasks were weighed; those of the crowdings that are to move now.
     [[nodiscard]] std::vector<Crowding> look(const std::vector<Crowding>& found);

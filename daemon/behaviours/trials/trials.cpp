@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies on trial, and what the daemon does when one begins and ends.
-#include "core/trials.hpp"
-
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "core/daemon.hpp"
+#include "behaviours/trials/effects.hpp"
 #include "host/file.hpp"
+#include "planner/judgement.hpp"
 #include "status/json.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -36,6 +42,100 @@ bool is_trial_name(std::string_view name) {
     return !name.empty() && name.size() <= longest_name && !name.starts_with('.') && !name.starts_with('#') &&
            !name.contains('/') && std::ranges::none_of(name, is_control);
 }
+
+/// A policy that is tried for a while, in turn with how it is without. Times are since the boot.
+struct Trial {
+    std::string policy, text;
+    std::chrono::milliseconds began{}, ends{};
+    std::string replaces{};     ///< the file that counts without it; "": none
+    std::uint64_t own_text = 0; ///< hash of the file that `keep` writes, when the trial began; 0: none
+    std::string file{};         ///< that it is kept in
+    planner::Alternation turns{2, round_of(ends - began)};                ///< without it, with it
+    [[nodiscard]] bool is_placed() const { return turns.present() == 1; } ///< it is to be in force now
+    [[nodiscard]] planner::Judgement judgement() const {
+        return planner::judge(turns.rounds(0), turns.rounds(1));
+    }
+    /// Seconds: as long as tasks need to show an effect, and some twelve blocks where that is possible.
+    [[nodiscard]] static double round_of(std::chrono::milliseconds length);
+    [[nodiscard]] status::TrialStatus status(std::chrono::milliseconds now) const;
+};
+
+/// The policies on trial, each in a file of the runtime directory: a daemon that is killed takes them up when
+/// it is started again, and a boot ends them. The first line of a file has the times.
+class Trials {
+  public:
+    static constexpr std::size_t most = 8, longest_text = 1U << 20;
+    static constexpr std::chrono::seconds shortest{10}, longest{86400};
+    explicit Trials(std::string folder) : folder_(std::move(folder)) {}
+
+    /// Reads what a daemon before has left. Returns the policies whose time is over, and that are removed. An
+    /// Error: the folder is not root's alone; nothing of it counts.
+    [[nodiscard]] Result<std::vector<std::string>> recover(std::chrono::milliseconds now);
+    /// Why this one cannot begin; "": it can.
+    [[nodiscard]] std::string refusal_of(const Trial& trial) const;
+    /// Writes it down, and names its file. An Error: it is not on trial.
+    [[nodiscard]] Result<void> add(Trial trial);
+    void remove(const std::string& policy);
+    void clear();
+
+    [[nodiscard]] std::string file_of(const std::string& policy) const {
+        return folder_ + "/" + policy + ".yaml";
+    }
+    [[nodiscard]] const Trial* find(std::string_view policy) const;
+    [[nodiscard]] std::vector<Trial>& all() { return trials_; }
+    [[nodiscard]] const std::vector<Trial>& all() const { return trials_; }
+    /// For Loading. Without it, the policy of its name counts, or its programs are only watched.
+    [[nodiscard]] std::vector<Overlay> overlays() const;
+    [[nodiscard]] std::vector<status::TrialStatus> status(std::chrono::milliseconds now) const;
+
+  private:
+    std::string folder_;
+    std::vector<Trial> trials_;
+};
+
+/// Puts policies on trial, judges them each second, and takes them back; `affinity: auto` tries by itself.
+class TrialRunner final : public Behaviour {
+  public:
+    explicit TrialRunner(Daemon& daemon);
+    World::Choices choices(const World& world) override {
+        look(); // what grew until now counts for nothing
+        return automatic_.choices(world);
+    }
+    std::vector<Overlay> overlays() const override { return trials_.overlays(); }
+    void released(const std::string& what, uid_t user) override;
+    Slices end_pass() override;
+    Clock::time_point due() const override;
+    void tick() override;
+    void begin_stop(bool is_handover) override;
+    void report(status::Overview& into) const override;
+    void explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const override;
+    bool run(Order& order) override;
+
+  private:
+    void recover();
+    [[nodiscard]] std::string fault_of(const Loaded& loaded, const std::string& policy) const;
+    void begin_trial(Order order);
+    void end_trial(Order order);
+    [[nodiscard]] Slices try_policy(Trial trial, uid_t user, Answer answer);
+    [[nodiscard]] Slices reload(std::string headline = "trials", Answer answer = {},
+                                Until until = Until::begun);
+    [[nodiscard]] Slices take_back(std::string policy, bool is_kept, uid_t user, Answer answer);
+    void end_those(const std::function<bool(const Trial&)>& is_over, const std::string& by);
+    [[nodiscard]] std::string close(Trial trial, const char* how, const std::string& by);
+    void look();
+    void release_ended();
+    [[nodiscard]] Slices watch();
+
+    Daemon& daemon_;
+    Shared& shared_;
+    Trials trials_;
+    Effects effects_;
+    Automatic automatic_;
+    std::vector<status::TrialStatus> ended_; ///< the last ones
+    Clock::time_point next_{};               ///< tick, where something is watched
+    bool is_in_tick_ = false;                ///< its work is under way
+    bool is_stopping_ = false;
+};
 
 std::string head_of(const Trial& trial) {
     return fmt::format("{} {} {} {} {}\n", first_word, trial.began.count(), trial.ends.count(),
@@ -65,8 +165,6 @@ std::string seconds_of(milliseconds time) {
     return counted(static_cast<std::uint64_t>(std::max(milliseconds(0), time).count() + 999) / 1000,
                    "second");
 }
-
-} // namespace
 
 double Trial::round_of(milliseconds length) {
     const double seconds = std::chrono::duration<double>(length).count();
@@ -156,13 +254,6 @@ std::vector<Overlay> Trials::overlays() const {
     return overlays;
 }
 
-milliseconds Trials::due() const {
-    auto due = never;
-    for (const auto& trial : trials_)
-        due = std::min(due, trial.ends);
-    return due;
-}
-
 std::vector<status::TrialStatus> Trials::status(milliseconds now) const {
     std::vector<status::TrialStatus> list;
     for (const auto& trial : trials_)
@@ -170,8 +261,14 @@ std::vector<status::TrialStatus> Trials::status(milliseconds now) const {
     return list;
 }
 
-void Daemon::recover_trials() {
-    if (!shared_.acts()) return;
+TrialRunner::TrialRunner(Daemon& daemon)
+    : daemon_(daemon), shared_(daemon.shared()), trials_(shared_.settings.runtime_dir + "/trials"),
+      effects_(daemon), automatic_(shared_, effects_) {
+    if (shared_.acts()) recover();
+}
+
+/// Takes up what a daemon before has left.
+void TrialRunner::recover() {
     const auto over = trials_.recover(time_since_boot());
     if (!over) return shared_.log.error("policies on trial do not count: " + over.error().to_string());
     for (const auto& policy : *over)
@@ -184,23 +281,97 @@ void Daemon::recover_trials() {
                          Log::Kind::always(), {.policy = trial.policy});
 }
 
-void Daemon::begin_trial(TrialOrder order, uid_t user, Answer answer) {
-    if (is_stopping_) return answer(fail("the daemon is stopping"));
-    if (!shared_.acts()) return answer(fail("this is a dry run: nothing can be tried"));
-    work().add(try_policy(std::move(order), user, std::move(answer)));
+void TrialRunner::released(const std::string& what, uid_t user) {
+    end_those([&](const Trial& trial) { return what.empty() || trial.policy == what; },
+              fmt::format(", as user {} released it", user));
 }
 
-void Daemon::end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) {
-    if (is_stopping_) return answer(fail("the daemon is stopping"));
-    work().add(take_back(policy, is_kept, user, std::move(answer)));
+Slices TrialRunner::end_pass() {
+    automatic_.end_pass(trials_.all().empty());
+    co_return;
+}
+
+Behaviour::Clock::time_point TrialRunner::due() const {
+    const bool is_watching = effects_.is_watching() || !trials_.all().empty();
+    return is_watching && !is_stopping_ ? next_ : Clock::time_point::max();
+}
+
+/// Each second, and when a trial ends.
+void TrialRunner::tick() {
+    constexpr milliseconds second{1000}, moment{20};
+    const auto now = time_since_boot();
+    end_those([now](const Trial& trial) { return now >= trial.ends; }, "");
+    next_ = Clock::now() + second;
+    for (const auto& trial : trials_.all())
+        next_ = std::min(next_, Clock::now() + std::max(trial.ends - now, moment));
+    if (!std::exchange(is_in_tick_, true)) shared_.work.add(watch());
+}
+
+Slices TrialRunner::watch() {
+    for (auto reading = effects_.read(); !reading.step(a_part);)
+        co_yield pause;
+    look();
+    automatic_.tick();
+    is_in_tick_ = false;
+}
+
+void TrialRunner::begin_stop(bool is_handover) {
+    is_stopping_ = true;
+    if (!is_handover) trials_.clear();
+}
+
+void TrialRunner::report(status::Overview& into) const {
+    into.trials = trials_.status(time_since_boot());
+    for (std::size_t i = 0; i < into.policies.size(); ++i)
+        into.policies[i].automatic = automatic_.state(shared_.current->policy(i));
+}
+
+void TrialRunner::explain(const inventory::ProcessScan&, status::ProcessExplanation& into) const {
+    if (const auto* resolved = shared_.current.placements().find(into.policy))
+        into.automatic = automatic_.state(*resolved->policy);
+    if (const auto* trial = trials_.find(into.policy); trial != nullptr && trial->is_placed())
+        into.trial_left = trial->ends - time_since_boot();
+}
+
+bool TrialRunner::run(Order& order) {
+    if (order.verb == "GetTrials")
+        order.answer(status::to_text(trials_.status(time_since_boot()), ended_));
+    else if (order.verb == "Try")
+        begin_trial(std::move(order));
+    else if (order.verb == "EndTrial")
+        end_trial(std::move(order));
+    else
+        return false;
+    return true;
+}
+
+void TrialRunner::begin_trial(Order order) {
+    auto& [verb, texts, user, answer] = order;
+    const auto seconds = parse_number<std::uint32_t>(texts.at(2));
+    if (!seconds) return answer(fail("the third argument is a number of seconds", texts[2]));
+    if (!shared_.acts()) return answer(fail("this is a dry run: nothing can be tried"));
+    const auto now = time_since_boot();
+    Trial trial{.policy = std::move(texts[0]),
+                .text = std::move(texts[1]),
+                .began = now,
+                .ends = now + std::chrono::seconds(*seconds)};
+    shared_.work.add(try_policy(std::move(trial), user, std::move(answer)));
+}
+
+void TrialRunner::end_trial(Order order) {
+    auto& [verb, texts, user, answer] = order;
+    if (texts.at(1) != "keep" && texts[1] != "back")
+        return answer(fail("the second argument is keep or back", texts[1]));
+    shared_.work.add(take_back(std::move(texts[0]), texts[1] == "keep", user, std::move(answer)));
 }
 
 /// Why a policy on trial cannot be in force as read, with the place of the fault; "": it can. A fault of
 /// another file counts if the policy brings it about.
-std::string Daemon::fault_of_trial(const Loaded& loaded, const std::string& policy) const {
+std::string TrialRunner::fault_of(const Loaded& loaded, const std::string& policy) const {
     if (!loaded.refused.empty()) return loaded.refused;
     for (const auto& fault : loaded.faults) {
-        if (loading_.faulty().contains(fault.policy) && fault.at.file != trials_.file_of(policy)) continue;
+        if (daemon_.loading().faulty().contains(fault.policy) && fault.at.file != trials_.file_of(policy))
+            continue;
         return fmt::format("{}:{}:{}: {}", fault.at.file, fault.at.line, fault.at.column, fault.message);
     }
     const auto* found = loaded.world->placements().find(policy);
@@ -209,13 +380,9 @@ std::string Daemon::fault_of_trial(const Loaded& loaded, const std::string& poli
 }
 
 /// Reads the text beside all others before it counts.
-Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
+Slices TrialRunner::try_policy(Trial trial, uid_t user, Answer answer) {
     constexpr milliseconds patience{1};
-    const auto now = time_since_boot();
-    Trial trial{.policy = std::move(order.policy),
-                .text = std::move(order.text),
-                .began = now,
-                .ends = now + order.length};
+    const auto length = trial.ends - trial.began;
     auto refusal = trials_.refusal_of(trial);
     if (refusal.empty() && shared_.releases.policy(trial.policy))
         refusal = "the policy was released by hand: affinityctl apply takes it up again";
@@ -223,55 +390,55 @@ Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
     const auto policy = trial.policy;
     auto all = trials_.overlays();
     all.push_back({{trials_.file_of(policy), trial.text}});
-    auto checked = loading_.begin(shared_.current->machine(), shared_.current->usage(), std::move(all), true);
+    auto checked =
+        daemon_.loading().begin(shared_.current->machine(), shared_.current->usage(), std::move(all), true);
     while (checked.wait_for(patience) == std::future_status::timeout)
         co_yield end_of_slice;
-    if (auto fault = fault_of_trial(checked.get(), policy); !fault.empty())
+    if (auto fault = fault_of(checked.get(), policy); !fault.empty())
         co_return answer(fail(std::move(fault)));
     if (const auto* replaced = shared_.current.placements().find(policy))
         trial.replaces = replaced->policy->at.file;
     const auto own = host::read_file(shared_.settings.policy_folders.back() + "/" + policy + ".yaml");
     if (own && *own) trial.own_text = fnv1a_64(**own);
     if (auto added = trials_.add(std::move(trial)); !added) co_return answer(std::unexpected(added.error()));
-    const auto text = fmt::format("policy {} is on trial for {}", policy, seconds_of(order.length));
+    const auto text = fmt::format("policy {} is on trial for {}", policy, seconds_of(length));
     shared_.log.info(fmt::format("{}, by user {}", text, user), Log::Kind::always(),
                      {.policy = policy, .user = user});
-    for (auto reading = use_trials(text, std::move(answer), Until::begun); !reading.step(a_part);)
+    for (auto reading = reload(text, std::move(answer), Until::begun); !reading.step(a_part);)
         co_yield pause;
-    if (!loading_.status().refused.empty()) trials_.remove(policy); // which the answer says
+    if (!daemon_.loading().status().refused.empty()) trials_.remove(policy); // which the answer says
 }
 
 /// Reads the policies again with those on trial.
-Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
-    constexpr milliseconds patience{1};
+Slices TrialRunner::reload(std::string headline, Answer answer, Until until) {
     if (!answer) answer = [](const auto&) {};
-    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
-    while (loaded.wait_for(patience) == std::future_status::timeout)
-        co_yield end_of_slice;
-    use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::trial, std::move(headline));
-    look_at_trials(); // what grew until now counts for nothing
+    for (auto reading =
+             daemon_.read_policies(std::move(answer), until, ReloadReason::overlay, std::move(headline));
+         !reading.step(a_part);)
+        co_yield pause;
+    if (!daemon_.loading().status().refused.empty()) release_ended();
 }
 
 /// A reload has failed: those whose time is over let go of all that they hold, until one succeeds.
-void Daemon::release_ended_trials() {
+void TrialRunner::release_ended() {
     for (const auto& policy : shared_.current->policies().policies)
         if (policy.at.file == trials_.file_of(policy.name) && trials_.find(policy.name) == nullptr)
             shared_.releases.release_policy(policy.name);
-    update_claims();
-    begin_pass(false);
+    daemon_.update_claims();
+    daemon_.begin_pass(false);
 }
 
-Slices Daemon::take_back(std::string policy, bool is_kept, uid_t user, Answer answer) {
+Slices TrialRunner::take_back(std::string policy, bool is_kept, uid_t user, Answer answer) {
     const auto* trial = trials_.find(policy);
     if (trial == nullptr) co_return answer(fail("this policy is not on trial", policy));
-    const auto text = close_trial(*trial, is_kept ? "kept" : "went back", fmt::format(", by user {}", user));
-    for (auto reading = use_trials(text, std::move(answer), Until::done); !reading.step(a_part);)
+    const auto text = close(*trial, is_kept ? "kept" : "went back", fmt::format(", by user {}", user));
+    for (auto reading = reload(text, std::move(answer), Until::done); !reading.step(a_part);)
         co_yield pause;
 }
 
 /// Its file is removed, and it is no more among those that count. Returns that in words, which the history
 /// keeps.
-std::string Daemon::close_trial(Trial trial, const char* how, const std::string& by) {
+std::string TrialRunner::close(Trial trial, const char* how, const std::string& by) {
     const auto now = time_since_boot();
     const auto judgement = trial.judgement();
     const auto found = fmt::format("{}; {}", how, judgement.sentence);
@@ -287,16 +454,16 @@ std::string Daemon::close_trial(Trial trial, const char* how, const std::string&
         record.model = to_string(tried->policy->model);
     record.seconds = std::chrono::duration<double>(std::min(now, trial.ends) - trial.began).count();
     record.detail = status::to_text(judgement);
-    bookkeeping_.keep(std::move(record));
-    if (ended_trials_.size() >= most_ended) ended_trials_.erase(ended_trials_.begin());
-    ended_trials_.push_back(trial.status(trial.ends));
-    ended_trials_.back().outcome = how;
+    shared_.keep(std::move(record));
+    if (ended_.size() >= most_ended) ended_.erase(ended_.begin());
+    ended_.push_back(trial.status(trial.ends));
+    ended_.back().outcome = how;
     trials_.remove(trial.policy);
     return text;
 }
 
 /// Each second of a trial. A side counts only while it is in force: a reload may be refused.
-void Daemon::look_at_trials() {
+void TrialRunner::look() {
     bool has_turned = false;
     const auto& policies = shared_.current->policies().policies;
     for (auto& trial : trials_.all()) {
@@ -313,25 +480,20 @@ void Daemon::look_at_trials() {
         trial.turns.count();
         has_turned |= trial.turns.present() != before;
     }
-    if (has_turned) work().add(use_trials());
-}
-
-void Daemon::follow_trials() {
-    const auto now = time_since_boot();
-    if (!is_stopping_) end_trials([now](const Trial& trial) { return now >= trial.ends; }, "");
+    if (has_turned) shared_.work.add(reload());
 }
 
 /// They go back with the next reload, whose pass follows.
-void Daemon::end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by) {
+void TrialRunner::end_those(const std::function<bool(const Trial&)>& is_over, const std::string& by) {
     std::vector<Trial> over;
     std::ranges::copy_if(trials_.all(), std::back_inserter(over), is_over);
     for (const auto& trial : over)
-        static_cast<void>(close_trial(trial, "went back", by));
-    if (!over.empty()) work().add(use_trials());
+        static_cast<void>(close(trial, "went back", by));
+    if (!over.empty()) shared_.work.add(reload());
 }
 
-Result<std::string> Daemon::trials() {
-    return status::to_text(trials_.status(time_since_boot()), ended_trials_);
-}
+} // namespace
 
-} // namespace affinityd::core
+void add_trials(Daemon& daemon, const Bus&) { daemon.add(std::make_unique<TrialRunner>(daemon)); }
+
+} // namespace affinityd::behaviours

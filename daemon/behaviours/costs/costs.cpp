@@ -1,24 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/bookkeeping.hpp"
-
-#include "core/log.hpp"
-#include "inventory/process_files.hpp"
+#include "accounting/nic_usage.hpp"
+#include "accounting/passive_cost.hpp"
+#include "behaviours/list.hpp"
 #include "planner/lanes.hpp"
 
 #include <chrono>
 #include <ctime>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
-Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
-                         const std::string& state_dir, Log& log)
-    : root_(root), current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root),
-      measurements_(state_dir) {
-    costs_.recall(measurements_.kept("passive"));
-    log_notices(log_, measurements_.take_notices());
+namespace {
+
+/// Which interface serves which process, and what its traffic costs: accounting's parts of a pass.
+class Costs final : public Behaviour {
+  public:
+    explicit Costs(Daemon& daemon)
+        : shared_(daemon.shared()), current_(shared_.current), tasks_(daemon.tasks()), usage_(shared_.root),
+          costs_(shared_.root) {
+        costs_.recall(shared_.history.kept("passive"));
+    }
+    Slices after_tasks() override;
+    Slices end_pass() override { return read(false); }
+    Slices end() override { return read(true); }
+    void count(const std::string& policy, Counters& into) override { into.bytes = costs_.bytes(policy); }
+    void report(status::Overview& into) const override { into.costs = costs_.report(); }
+
+  private:
+    void begin_usage();
+    [[nodiscard]] bool note(const accounting::NicUsageResult& result);
+    [[nodiscard]] planner::NicUsage count_readers() const;
+    [[nodiscard]] Slices read(bool at_end);
+
+    Shared& shared_;
+    const Current& current_;
+    Tasks& tasks_;
+    accounting::NicUsage usage_;
+    accounting::PassiveCost costs_;
+};
+
+/// Finds out which interface serves which process. Where placements depend on that and are others now, tasks
+/// move with the lanes given out anew.
+Slices Costs::after_tasks() {
+    begin_usage();
+    while (!usage_.step(a_part))
+        co_yield pause;
+    if (note(usage_.result())) shared_.work.add(tasks_.look_at_known());
 }
 
-void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& takes_none) {
+void Costs::begin_usage() {
     const auto& world = *current_.world;
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     const planner::Interfaces interfaces(world.machine());
@@ -30,31 +64,31 @@ void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& ta
         if (places && !policy.nics_auto) asked.named = interfaces.of(policy, {});
         request.policies.push_back(std::move(asked));
     }
-    for (const auto& [pid, process] : tasks_.processes()) {
+    for (const auto& [pid, process] : tasks_.table().processes()) {
         const auto& asked = request.policies[process.policy];
         if (!asked.is_auto && asked.is_sampled) continue;
-        request.processes.push_back({process.id, process.policy, takes_none(process)});
+        request.processes.push_back({process.id, process.policy, process.takes_none});
     }
     request.now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch());
     usage_.begin(std::move(request));
 }
 
-bool Bookkeeping::use(const accounting::NicUsageResult& result) {
+bool Costs::note(const accounting::NicUsageResult& result) {
     if (!current_->needs_nic_usage()) {
         // A policy of the same name that comes later has other tasks.
         if (!current_->usage().empty()) current_->update(planner::NicUsage{});
-        for (auto& [pid, process] : tasks_.processes()) {
+        for (auto& [pid, process] : tasks_.table().processes()) {
             process.nics.clear();
             process.are_nics_known = process.is_elsewhere = process.reads_nothing = false;
         }
         return false;
     }
     if (result.fault) { // counts that are incomplete must not distribute lanes anew
-        log_.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
+        shared_.log.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
         return false;
     }
-    for (auto& [pid, process] : tasks_.processes())
+    for (auto& [pid, process] : tasks_.table().processes())
         if (const auto found = result.processes.find(process.id); found != result.processes.end()) {
             process.nics = found->second.nics;
             process.are_nics_known = found->second.is_known;
@@ -67,11 +101,11 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
     return true;
 }
 
-planner::NicUsage Bookkeeping::count_readers() const {
+planner::NicUsage Costs::count_readers() const {
     const auto& world = *current_.world;
     const planner::Interfaces interfaces(world.machine());
     planner::NicUsage readers;
-    for (const auto& [pid, process] : tasks_.processes()) {
+    for (const auto& [pid, process] : tasks_.table().processes()) {
         const auto& policy = world.policy(process.policy);
         const bool has_lanes =
             policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
@@ -86,19 +120,15 @@ planner::NicUsage Bookkeeping::count_readers() const {
     return readers;
 }
 
-bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
-    if (!usage_.step(out_of_time)) return false;
-    changed = use(usage_.result());
-    return true;
-}
-
-void Bookkeeping::begin_costs(const std::map<std::string, std::set<std::string>>& groups, bool at_end) {
+/// Adds up what the traffic of the pass has cost. `at_end`: the daemon ends, so all periods are closed.
+Slices Costs::read(bool at_end) {
     const auto& world = *current_.world;
     planner::NicUsage sampled;
     for (const auto& [policy, counts] : usage_.result().sampled)
         for (const auto& [nics, processes] : counts)
             sampled[policy][planner::Readers(nics)] = processes;
     const planner::Interfaces interfaces(world.machine());
+    const auto& groups = tasks_.groups();
     std::vector<accounting::CostSubject> subjects;
     if (!at_end)
         for (const auto& policy : world.policies().policies)
@@ -107,19 +137,14 @@ void Bookkeeping::begin_costs(const std::map<std::string, std::set<std::string>>
                  interfaces.of(policy, sampled.contains(policy.name) ? sampled : world.usage()),
                  groups.contains(policy.name) ? groups.at(policy.name) : std::set<std::string>()});
     costs_.begin(std::move(subjects), std::time(nullptr));
-}
-
-bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
-    if (!costs_.step(out_of_time)) return false;
+    while (!costs_.step(a_part))
+        co_yield pause;
     for (auto& record : costs_.take_closed())
-        measurements_.keep(std::move(record));
-    log_notices(log_, measurements_.take_notices());
-    return true;
+        shared_.keep(std::move(record));
 }
 
-void Bookkeeping::measured(const measure::Run& run) {
-    measurements_.add(run, current_->policies());
-    log_notices(log_, measurements_.take_notices());
-}
+} // namespace
 
-} // namespace affinityd::core
+void add_costs(Daemon& daemon, const Bus&) { daemon.add(std::make_unique<Costs>(daemon)); }
+
+} // namespace affinityd::behaviours

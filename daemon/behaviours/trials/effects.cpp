@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/effects.hpp"
+#include "behaviours/trials/effects.hpp"
 
+#include "accounting/passive_cost.hpp"
 #include "base/clock.hpp"
 #include "base/release.hpp"
 #include "base/text.hpp"
-#include "core/daemon.hpp"
 #include "host/signals.hpp"
 #include "inventory/process_files.hpp"
 #include "policy/cgroup_path.hpp"
@@ -18,7 +18,7 @@
 
 #include <systemd/sd-journal.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -83,7 +83,7 @@ Slices Effects::read() {
         co_yield pause;
         count_errors(watched);
         std::uint32_t each = 1;
-        const auto threads = choose_threads(tasks_, index, each);
+        const auto threads = choose_threads(tasks_.table(), index, each);
         Threads known;
         for (const auto& [pid, id] : threads) {
             co_yield pause;
@@ -110,10 +110,10 @@ Slices Effects::read() {
 void Effects::count(const std::string& policy, Watched& watched) {
     auto& growth = watched.growth;
     growth.seconds += watched.seconds.grow(monotonic_seconds());
-    growth.bytes += watched.bytes.grow(costs_.bytes(policy));
-    const auto sum = steering_.read_sum(policy);
-    growth.reads += watched.reads.grow(static_cast<double>(sum.reads));
-    growth.local_reads += watched.local_reads.grow(static_cast<double>(sum.local));
+    const auto now = shared_.counters(policy);
+    growth.bytes += watched.bytes.grow(now.bytes);
+    growth.reads += watched.reads.grow(now.reads);
+    growth.local_reads += watched.local_reads.grow(now.local_reads);
 }
 
 /// A group in which processes of others run, too, does not count: its processes of the policy do, each by its
@@ -121,10 +121,10 @@ void Effects::count(const std::string& policy, Watched& watched) {
 void Effects::count_groups(const std::string& policy, std::size_t index, Watched& watched) {
     watched.grouped.clear();
     std::map<std::string, Counter> known;
-    const auto* groups = costs_.groups(policy);
-    for (const auto& group : groups == nullptr ? std::set<std::string>{} : *groups) {
+    const auto groups = tasks_.groups().find(policy);
+    for (const auto& group : groups == tasks_.groups().end() ? std::set<std::string>{} : groups->second) {
         const auto members = accounting::members_of(shared_.root, group);
-        const auto is_ours = [&](int pid) { return tasks_.policy_of(pid) == index; };
+        const auto is_ours = [&](int pid) { return tasks_.table().policy_of(pid) == index; };
         if (members.empty() || !std::ranges::all_of(members, is_ours)) continue;
         watched.grouped.insert(members.begin(), members.end());
         if (std::ranges::any_of(known, [&](const auto& one) { return group.starts_with(one.first + "/"); }))
@@ -192,17 +192,4 @@ void Effects::count_errors(Watched& watched) {
     }
 }
 
-void Daemon::tick() {
-    if (is_stopping_ || std::exchange(is_in_tick_, true)) return;
-    work().add(watch());
-}
-
-Slices Daemon::watch() {
-    for (auto reading = effects_.read(); !reading.step(a_part);)
-        co_yield pause;
-    look_at_trials();
-    automatic_.tick();
-    is_in_tick_ = false;
-}
-
-} // namespace affinityd::core
+} // namespace affinityd::behaviours

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "accounting/passive_cost.hpp"
-#include "core/shared.hpp"
-#include "core/steering.hpp"
-#include "core/task_table.hpp"
-#include "core/work.hpp"
+#include "behaviours/list.hpp"
 #include "planner/affinity_choice.hpp"
 #include "planner/judgement.hpp"
 
@@ -20,15 +16,14 @@
 #include <unordered_map>
 #include <vector>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 /// Counts the effects of policies on their programs, for those who judge a change. A policy is watched from
 /// the first look at it until a minute has gone by without one; nothing is read otherwise.
 class Effects {
   public:
     /// References must outlive it.
-    Effects(Shared& shared, const TaskTable& tasks, accounting::PassiveCost& costs, const Steering& steering)
-        : shared_(shared), tasks_(tasks), costs_(costs), steering_(steering) {}
+    explicit Effects(Daemon& daemon) : shared_(daemon.shared()), tasks_(daemon.tasks()) {}
 
     /// The growth of the counters since the last look at this policy, as of the last read(). The first look
     /// begins to watch it, and finds zeros. `is_settling`: errors that were logged until now do not count.
@@ -70,13 +65,9 @@ class Effects {
     [[nodiscard]] static Errors read_errors(const std::set<std::string>& units, Errors known);
 
     Shared& shared_;
-    const TaskTable& tasks_;
-    accounting::PassiveCost& costs_;
-    const Steering& steering_;
+    Tasks& tasks_;
     std::map<std::string, Watched> watched_; ///< by policy
 };
-
-class Bookkeeping;
 
 /// The choices of policies with `affinity: auto`. A trial begins at the end of a pass, if there is traffic,
 /// and the choice is to be made, or made anew; one runs at a time, so that none disturbs another. Choices are
@@ -84,7 +75,7 @@ class Bookkeeping;
 class Automatic {
   public:
     /// References must outlive it.
-    Automatic(Shared& shared, Bookkeeping& books, Effects& effects);
+    Automatic(Shared& shared, Effects& effects);
     /// The choices that are to be in force in a world. A trial whose policy has changed is dropped.
     [[nodiscard]] World::Choices choices(const World& world);
     /// `may_begin`: no policy is on trial by hand; else a trial of ours is dropped.
@@ -111,7 +102,6 @@ class Automatic {
     void finish(const policy::Policy& policy);
 
     Shared& shared_;
-    Bookkeeping& books_;
     Effects& effects_;
     std::map<std::string, planner::AutoChoice> chosen_; ///< by policy
     std::map<std::string, Traffic> traffic_;            ///< by policy
@@ -121,4 +111,4 @@ class Automatic {
     std::uint64_t text_hash_ = 0;
 };
 
-} // namespace affinityd::core
+} // namespace affinityd::behaviours
