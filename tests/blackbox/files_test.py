@@ -66,6 +66,7 @@ class Checks(House):
             with self.subTest(file.name):
                 checked = affinityctl("--json", "check", file, code=None)
                 self.assertEqual(0, checked.json["errors"], checked.text)
+                self.assertNotIn("any user can start", checked.text)
 
 
 class InForce(House):
