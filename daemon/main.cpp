@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
-#include "app/daemon.hpp"
+#include "behaviours/list.hpp"
 #include "control/joins.hpp"
 #include "control/server.hpp"
-#include "enforcer/unit_cpus.hpp"
+#include "core/daemon.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
@@ -20,13 +20,13 @@ using namespace affinityd;
 
 namespace {
 
-int give_up(app::Log& log, const Error& error, int code = exit_failure) {
-    log.error(error.to_string(), app::Log::Kind::always());
+int give_up(core::Log& log, const Error& error, int code = exit_failure) {
+    log.error(error.to_string(), core::Log::Kind::always());
     return code;
 }
 
 /// Makes the daemon's folders. Nothing in them is opened before it is sure that they are ours alone.
-Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
+Result<void> own_folders(const policy::Settings& settings, core::Log& log) {
     Result<void> result;
     for (const auto& folder : {settings.runtime_dir, settings.state_dir}) {
         if (auto made = host::make_directories(folder); !made) return made;
@@ -41,15 +41,16 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 /// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
 /// programs do without it. Where nothing is changed, no program need ask for it.
 std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
-                                                 app::Daemon& daemon, app::Log& log) {
-    if (settings.dry_run) return nullptr;
-    auto socket = control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
-                                             daemon.joins());
+                                                 core::Daemon& daemon, core::Log& log) {
+    auto* joining = daemon.joining();
+    if (settings.dry_run || joining == nullptr) return nullptr;
+    auto socket =
+        control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir), *joining);
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }
 
-int run(const Options& options, app::Log& log) {
+int run(const Options& options, core::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
     const auto& settings = options.settings;
@@ -68,23 +69,23 @@ int run(const Options& options, app::Log& log) {
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     control::SystemBus bus, calls;
-    enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
-    app::Shared shared{.root = *root,
-                       .enforcer = *enforcer,
-                       .log = log,
-                       .settings = settings,
-                       .executor = enforcer::Executor(std::move(*journal), *enforcer)};
-    app::Daemon daemon(shared, unit_cpus, [&options] { return read_settings_again(options); });
+    core::Shared shared{.root = *root,
+                        .enforcer = *enforcer,
+                        .log = log,
+                        .settings = settings,
+                        .executor = enforcer::Executor(std::move(*journal), *enforcer)};
+    core::Daemon daemon(shared, [&options] { return read_settings_again(options); });
+    behaviours::add_all(daemon, [&] { return calls.connection(); });
     if (auto started = daemon.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(daemon, log, control::is_being_restarted);
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start(
         (*loop)->event(), settings.runtime_dir, daemon,
-        {[&](app::Answer answer, app::Until until) { (*loop)->measure(std::move(answer), until); },
+        {[&](core::Answer answer, core::Until until) { (*loop)->measure(std::move(answer), until); },
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {.may_ask = [&](uid_t user) {
             constexpr std::chrono::milliseconds cost{2}; // of a question, however it is answered
-            auto& payer = daemon.joins();
+            auto& payer = daemon.tasks();
             if (!payer.may_ask(user)) return false;
             payer.charge(user, cost);
             return true;
@@ -104,6 +105,6 @@ int main(int argc, char** argv) {
     const auto options = parse_options(argc, argv);
     if (!options) return options.error();
     const auto logger = make_logger(options->verbose);
-    app::Log log(logger);
+    core::Log log(logger);
     return run(*options, log);
 }

@@ -142,7 +142,7 @@ int on_begin(sd_bus_message* message, void* userdata, sd_bus_error* fault) {
     for (const auto& [known, method] : changing) {
         if (name != known) continue;
         static_cast<Front*>(userdata)->take(
-            {method, method == Method::release ? argument : "", Call(message), app::Until::begun});
+            {method, method == Method::release ? argument : "", Call(message), core::Until::begun});
         return 1;
     }
     return sd_bus_error_set(fault, SD_BUS_ERROR_INVALID_ARGS,
@@ -176,7 +176,7 @@ int add_manager_object(sd_bus* bus, Front& front) {
     return sd_bus_add_object_vtable(bus, nullptr, object_path, interface_name, vtable, &front);
 }
 
-void CommandRunner::read(Method method, const std::string& argument, app::OwnedAnswer answer) {
+void CommandRunner::read(Method method, const std::string& argument, core::OwnedAnswer answer) {
     if (method == Method::get_status) return commands_.status(std::move(answer));
     if (method == Method::get_plan) return commands_.plan(std::move(answer));
     if (method == Method::explain) return commands_.explain(argument, std::move(answer));
@@ -196,7 +196,7 @@ void CommandRunner::run(Request request) {
     auto answer = [to = std::move(call)](const Result<std::string>& text) mutable { to.reply(text); };
     switch (method) {
     case Method::reload:
-        return commands_.reload(std::move(answer), until, app::ReloadReason::asked);
+        return commands_.reload(std::move(answer), until, core::ReloadReason::asked);
     case Method::release:
         return commands_.release(argument, user, std::move(answer), until);
     case Method::apply:

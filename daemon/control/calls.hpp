@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "base/release.hpp"
+#include "core/commands.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -115,9 +115,9 @@ struct Request {
     Method method;
     std::string argument; ///< "" for methods without one
     Call call;
-    app::Until until = app::Until::done; ///< for methods that change something
-    uid_t user = 0;                      ///< who calls; root over the private socket
-    std::vector<std::string> more{};     ///< arguments after the first
+    core::Until until = core::Until::done; ///< for methods that change something
+    uid_t user = 0;                        ///< who calls; root over the private socket
+    std::vector<std::string> more{};       ///< arguments after the first
 };
 
 /// Takes the calls that come in over one kind of connection and decides whether they are carried out.
@@ -135,17 +135,17 @@ int add_manager_object(sd_bus* bus, Front& front);
 class CommandRunner {
   public:
     /// Measures now; the answer is an Error if a measurement is running or none can be started.
-    using Measure = std::function<void(app::Answer answer, app::Until until)>;
+    using Measure = std::function<void(core::Answer answer, core::Until until)>;
     /// `commands` must outlive this.
-    CommandRunner(app::Commands& commands, Measure measure)
+    CommandRunner(core::Commands& commands, Measure measure)
         : commands_(commands), measure_(std::move(measure)) {}
 
     void run(Request request);
     /// Carries out a method that only reads, for a caller that passes the answer on.
-    void read(Method method, const std::string& argument, app::OwnedAnswer answer);
+    void read(Method method, const std::string& argument, core::OwnedAnswer answer);
 
   private:
-    app::Commands& commands_;
+    core::Commands& commands_;
     Measure measure_;
 };
 

@@ -22,7 +22,7 @@ namespace affinityd::control {
 
 namespace {
 
-using Wish = app::JoinRequest::Wish;
+using Wish = core::JoinRequest::Wish;
 
 template <std::size_t size>
 void put_text(char (&into)[size], std::string_view text) {
@@ -43,8 +43,8 @@ affinityd_join_reply refusal(int status) {
 }
 
 /// The wish with the members that belong to it; all others must be empty.
-std::expected<app::JoinRequest, int> wish_of(const affinityd_join_request& raw, std::string_view slot) {
-    app::JoinRequest request{.own_pid = raw.pid, .tid = raw.tid};
+std::expected<core::JoinRequest, int> wish_of(const affinityd_join_request& raw, std::string_view slot) {
+    core::JoinRequest request{.own_pid = raw.pid, .tid = raw.tid};
     const bool has_cpu = raw.cpu != -1;
     bool is_good = !has_cpu && slot.empty();
     switch (raw.wish) {
@@ -73,7 +73,7 @@ std::expected<app::JoinRequest, int> wish_of(const affinityd_join_request& raw, 
 
 } // namespace
 
-std::expected<app::JoinRequest, int> parse_join(std::span<const std::byte> packet) {
+std::expected<core::JoinRequest, int> parse_join(std::span<const std::byte> packet) {
     affinityd_join_request raw{};
     if (packet.size() != sizeof raw) return std::unexpected(-EBADMSG);
     std::memcpy(&raw, packet.data(), sizeof raw);
@@ -87,7 +87,7 @@ std::expected<app::JoinRequest, int> parse_join(std::span<const std::byte> packe
     return wish_of(raw, {raw.slot, end});
 }
 
-affinityd_join_reply reply_to(const app::JoinAnswer& answer) {
+affinityd_join_reply reply_to(const core::JoinAnswer& answer) {
     auto reply = refusal(static_cast<int>(answer.outcome));
     put_text(reply.policy, answer.policy);
     put_text(reply.slot, answer.slot);
@@ -213,7 +213,7 @@ std::string join_socket_path(const std::string& runtime_dir) {
     return runtime_dir + "/" AFFINITYD_JOIN_SOCKET;
 }
 
-JoinSocket::JoinSocket(sd_event* event, std::string path, app::Joining& joining)
+JoinSocket::JoinSocket(sd_event* event, std::string path, core::Joining& joining)
     : event_(event), path_(std::move(path)), joining_(joining) {}
 
 JoinSocket::~JoinSocket() {
@@ -221,7 +221,7 @@ JoinSocket::~JoinSocket() {
 }
 
 Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path,
-                                                      app::Joining& joining) {
+                                                      core::Joining& joining) {
     auto server = std::make_unique<JoinSocket>(event, std::move(path), joining);
     if (auto done = server->listen(); !done) return std::unexpected(done.error());
     return server;

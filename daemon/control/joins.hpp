@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/commands.hpp"
 #include "base/error.hpp"
 #include "control/calls.hpp"
 #include "control/join_wire.h"
+#include "core/commands.hpp"
 #include "host/fd.hpp"
 
 #include <atomic>
@@ -21,10 +21,10 @@ namespace affinityd::control {
 /// Reads a packet, any bytes; the sender is not filled in. Unexpected: the status with which it is refused, a
 /// negative errno value: EBADMSG (no request), EPROTONOSUPPORT (of another version), ENOSYS (an unknown
 /// wish), EINVAL (a wish that makes no sense).
-[[nodiscard]] std::expected<app::JoinRequest, int> parse_join(std::span<const std::byte> packet);
+[[nodiscard]] std::expected<core::JoinRequest, int> parse_join(std::span<const std::byte> packet);
 
 /// The answer as it is sent.
-[[nodiscard]] affinityd_join_reply reply_to(const app::JoinAnswer& answer);
+[[nodiscard]] affinityd_join_reply reply_to(const core::JoinAnswer& answer);
 
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
 /// request in each connection. Users pay with their budget; one whose budget is spent is disconnected. A turn
@@ -34,9 +34,9 @@ class JoinSocket {
   public:
     /// Binds `path` and serves it from the loop. `event` and `joining` must outlive this.
     static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path,
-                                                     app::Joining& joining);
+                                                     core::Joining& joining);
     /// For start().
-    JoinSocket(sd_event* event, std::string path, app::Joining& joining);
+    JoinSocket(sd_event* event, std::string path, core::Joining& joining);
     JoinSocket(const JoinSocket&) = delete;
     JoinSocket& operator=(const JoinSocket&) = delete;
     ~JoinSocket();
@@ -56,7 +56,7 @@ class JoinSocket {
 
     sd_event* event_;
     std::string path_;
-    app::Joining& joining_;
+    core::Joining& joining_;
     host::Fd listener_;
     std::vector<int> unclosed_; ///< connections for which no thread was to be had
     /// Connections that threads have not closed yet, and the ones above.

@@ -296,7 +296,7 @@ int Server::PrivateSocket::prepare(BusPeer& peer) {
     return status;
 }
 
-Server::Server(app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)
+Server::Server(core::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)
     : buses_(buses), runner_(commands, std::move(hooks.measure)),
       front_(std::make_unique<BusFront>(runner_, buses.calls, limits)) {}
 
@@ -306,7 +306,7 @@ Server::~Server() {
 }
 
 Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string& runtime_dir,
-                                              app::Commands& commands, Hooks hooks, Buses buses,
+                                              core::Commands& commands, Hooks hooks, Buses buses,
                                               const Limits& limits) {
     auto note = hooks.note;
     auto server = std::make_unique<Server>(commands, std::move(hooks), buses, limits);

@@ -47,10 +47,10 @@ class Server {
     /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `buses`
     /// must outlive the server. A missing message bus is no fault.
     static Result<std::unique_ptr<Server>> start(sd_event* event, const std::string& runtime_dir,
-                                                 app::Commands& commands, Hooks hooks, Buses buses,
+                                                 core::Commands& commands, Hooks hooks, Buses buses,
                                                  const Limits& limits);
     /// For start().
-    Server(app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits);
+    Server(core::Commands& commands, Hooks hooks, Buses buses, const Limits& limits);
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
     ~Server();

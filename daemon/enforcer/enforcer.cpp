@@ -68,8 +68,6 @@ class RecordingEnforcer final : public Enforcer {
             },
             subject);
     }
-    void move_memory(MemoryMove) override {}
-    std::vector<MemoryMoved> take_moved() override { return {}; }
     [[nodiscard]] bool acts() const override { return false; }
 
   private:

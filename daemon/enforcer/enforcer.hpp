@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "enforcer/memory_mover.hpp"
 #include "planner/action.hpp"
 
 #include <cstdint>
@@ -65,9 +64,6 @@ class Enforcer {
     /// True for a subject that is gone, while what it belongs to is there: it may come back with the setting
     /// that it has. A main thread comes back when another thread of its process runs a program.
     [[nodiscard]] virtual bool may_return(const machine::Subject&) const { return false; }
-    /// Moves a process's memory in the background; take_moved() returns what became of it.
-    virtual void move_memory(MemoryMove move) = 0;
-    [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).
     [[nodiscard]] virtual bool acts() const = 0;
     /// Clock ticks since boot, as the start times of tasks; 0: not known.

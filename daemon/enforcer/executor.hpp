@@ -19,7 +19,7 @@
 namespace affinityd::enforcer {
 
 /// Something that happened while an action was carried out and that an operator may want to know. This room
-/// does not log: app does, and counts by kind.
+/// does not log: core does, and counts by kind.
 struct Notice {
     enum class Kind : std::uint8_t {
         refused, ///< the subject could not be set to `to`; told once for each subject and outcome, what may

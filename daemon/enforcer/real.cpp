@@ -24,7 +24,7 @@ using planner::Action;
 
 class RealEnforcer final : public Enforcer {
   public:
-    explicit RealEnforcer(const host::Root& root) : root_(root), memory_(root) {}
+    explicit RealEnforcer(const host::Root& root) : root_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -43,9 +43,6 @@ class RealEnforcer final : public Enforcer {
             return task->task.tid == task->pid && inventory::lives_on(root_, task->task);
         return machine::has_device(root_, subject);
     }
-
-    void move_memory(MemoryMove move) override { memory_.ask(std::move(move)); }
-    std::vector<MemoryMoved> take_moved() override { return memory_.take_done(); }
 
     [[nodiscard]] bool acts() const override { return true; }
     [[nodiscard]] std::uint64_t ticks() const override { return host::ticks_since_boot(); }
@@ -128,7 +125,7 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }
 
-    // systemd answers in its own time, so units go another way: app::Units.
+    // systemd answers in its own time, so units go another way: core::Units.
     Applied write(const UnitCpuset&, const Action&) { return {Outcome::failed, {}, ENOTSUP}; }
     [[nodiscard]] Result<std::optional<Setting>> read(const UnitCpuset& subject) const {
         return fail("a unit cannot be read at once", subject.unit, ENOTSUP);
@@ -151,7 +148,6 @@ class RealEnforcer final : public Enforcer {
     }
 
     const host::Root& root_;
-    MemoryMover memory_;
 };
 
 } // namespace

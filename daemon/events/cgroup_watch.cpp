@@ -44,7 +44,7 @@ bool is_there(const std::string& path) {
 
 } // namespace
 
-CgroupWatch::CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners)
+CgroupWatch::CgroupWatch(sd_event* event, core::Log& log, std::string base, Listeners listeners)
     : event_(event), log_(log), base_(std::move(base)), listeners_(std::move(listeners)) {}
 
 Result<void> CgroupWatch::start() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
 #include "base/error.hpp"
+#include "core/log.hpp"
 #include "events/sources.hpp"
 #include "host/fd.hpp"
 
@@ -36,7 +36,7 @@ class CgroupWatch {
         std::function<void()> missed; ///< too much at once: processes may have moved anywhere
     };
     /// `base`: where control groups are mounted. References must outlive it.
-    CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners);
+    CgroupWatch(sd_event* event, core::Log& log, std::string base, Listeners listeners);
     CgroupWatch(const CgroupWatch&) = delete;
     CgroupWatch& operator=(const CgroupWatch&) = delete;
 
@@ -73,7 +73,7 @@ class CgroupWatch {
     void leave_out(const std::string& why);
 
     sd_event* event_;
-    app::Log& log_;
+    core::Log& log_;
     std::string base_;
     Listeners listeners_;
     host::Fd inotify_;

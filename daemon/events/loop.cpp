@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/loop.hpp"
 
-#include "app/queues.hpp"
-#include "app/tasks.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "core/queues.hpp"
+#include "core/tasks.hpp"
 
 #include <csignal>
 
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds between_ticks{1};
 
 } // namespace
 
-Loop::Loop(app::Daemon& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted)
+Loop::Loop(core::Daemon& manager, core::Log& log, LoopHandle event, std::function<bool()> is_restarted)
     : manager_(manager), log_(log), event_(std::move(event)), is_restarted_(std::move(is_restarted)),
       measuring_(event_.get(), manager.in_force().settings,
                  [this](const auto& run) { return manager_.measured(run); }) {}
@@ -37,11 +37,11 @@ Result<void> Loop::subscribe() {
     if (auto done = add_signals(); !done) return done;
     if (auto done = add_table(); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
-    manager_.work().on_work([this](app::Work::Urgency urgency) {
-        if (urgency == app::Work::Urgency::now)
+    manager_.work().on_work([this](core::Work::Urgency urgency) {
+        if (urgency == core::Work::Urgency::now)
             slice_.arm();
         else
-            want_pass(urgency == app::Work::Urgency::soon ? soon : later);
+            want_pass(urgency == core::Work::Urgency::soon ? soon : later);
     });
     auto processes = ProcessEvents::start(event_.get(), manager_, log_);
     if (!processes) return std::unexpected(std::move(processes.error()));
@@ -55,7 +55,7 @@ Result<void> Loop::subscribe() {
     watches_.hardware->start();
     const auto& folders = manager_.in_force().settings.policy_folders;
     watches_.folders = std::make_unique<FolderWatch>(
-        event_.get(), folders, [this] { reload("a policy file changed", app::ReloadReason::saved); });
+        event_.get(), folders, [this] { reload("a policy file changed", core::ReloadReason::saved); });
     if (auto done = watches_.folders->start(); !done) return done;
     watch_groups();
     sd_event_set_watchdog(event_.get(), 1);
@@ -81,7 +81,11 @@ Result<void> Loop::add_table() {
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
     const auto fd_of = [](const auto* one) { return one == nullptr ? -1 : one->fd(); };
-    auto done = irqbalance_.add_to(event, manager_.irqbalance_fd(), "irqbalance's answers");
+    Result<void> done;
+    for (const auto& behaviour : manager_.shared().behaviours) {
+        auto& readable = behaviours_.emplace_back([&one = *behaviour] { one.readable(); });
+        if (done) done = readable.add_to(event, behaviour->fd(), "a descriptor of a behaviour");
+    }
     if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
     if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
     if (done) done = listed_.add_to(event, fd_of(sources.listeners()), "the list of listeners");
@@ -111,7 +115,7 @@ void Loop::watch_groups() {
     }
 }
 
-void Loop::measure(app::Answer answer, app::Until until) {
+void Loop::measure(core::Answer answer, core::Until until) {
     if (is_stopping_) return answer(fail("the daemon is stopping"));
     measuring_.measure(std::move(answer), until);
 }
@@ -132,7 +136,7 @@ int Loop::run() {
 
 std::string Loop::status_line() const {
     const auto& tasks = manager_.tasks().table();
-    const auto fault = app::summary_of(manager_.in_force().load);
+    const auto fault = core::summary_of(manager_.in_force().load);
     return fmt::format("{}{}, {} with {}, {} under policy", fault.empty() ? fault : fault + "; ",
                        counted(manager_.in_force().world->policies().policies.size(), "policy", "policies"),
                        counted(tasks.processes().size(), "process", "processes"),
@@ -231,21 +235,21 @@ void Loop::leave_when_quiet() {
         quiet_.arm(pause);
 }
 
-void Loop::reload(const char* why, app::ReloadReason reason) {
+void Loop::reload(const char* why, core::ReloadReason reason) {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
                static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
     // It has logged what is wrong.
-    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, app::Until::begun, reason);
+    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, core::Until::begun, reason);
 }
 
 /// Links to policies that lead elsewhere by now, which no folder's events tell of.
 void Loop::follow_links() {
     if (is_stopping_ || !manager_.policies_changed()) return;
     if (watches_.folders) watches_.folders->watch_all();
-    reload("a policy file leads elsewhere, or has changed", app::ReloadReason::saved);
+    reload("a policy file leads elsewhere, or has changed", core::ReloadReason::saved);
 }
 
 int Loop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
@@ -254,7 +258,7 @@ int Loop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
 }
 
 int Loop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
-    if (!self(userdata).is_stopping_) self(userdata).reload("SIGHUP", app::ReloadReason::asked);
+    if (!self(userdata).is_stopping_) self(userdata).reload("SIGHUP", core::ReloadReason::asked);
     return 0;
 }
 
@@ -264,7 +268,7 @@ void Loop::follow_trials() {
     const auto due = manager_.trial_due();
     if (due == trial_due_) return;
     trial_due_ = due;
-    if (due == app::Trials::never)
+    if (due == core::Trials::never)
         trial_.disarm();
     else
         trial_.arm(std::max(due - time_since_boot(), moment));
@@ -312,7 +316,7 @@ void Loop::block_signals() {
     ::signal(SIGCHLD, SIG_DFL);
 }
 
-Result<std::unique_ptr<Loop>> Loop::create(app::Daemon& manager, app::Log& log,
+Result<std::unique_ptr<Loop>> Loop::create(core::Daemon& manager, core::Log& log,
                                            std::function<bool()> is_restarted) {
     sd_event* raw = nullptr;
     const int status = sd_event_new(&raw);

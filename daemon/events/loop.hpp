@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/daemon.hpp"
 #include "base/error.hpp"
+#include "core/daemon.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/measurement.hpp"
 #include "events/process_events.hpp"
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 
@@ -23,10 +24,10 @@ class Loop {
   public:
     /// Both must outlive the loop. `is_restarted` is asked once, at SIGTERM: true leaves all masks in place
     /// for the next daemon.
-    static Result<std::unique_ptr<Loop>> create(app::Daemon& manager, app::Log& log,
+    static Result<std::unique_ptr<Loop>> create(core::Daemon& manager, core::Log& log,
                                                 std::function<bool()> is_restarted);
     /// For create().
-    Loop(app::Daemon& manager, app::Log& log, LoopHandle event, std::function<bool()> is_restarted);
+    Loop(core::Daemon& manager, core::Log& log, LoopHandle event, std::function<bool()> is_restarted);
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
     /// Keeps signals for the loop. The first thing in main: one that comes while the daemon starts must not
@@ -38,7 +39,7 @@ class Loop {
     /// READY=1 to the service manager when that pass is through.
     [[nodiscard]] Result<void> subscribe();
     /// Measures now; the answer is an Error if a measurement is running or none can be started.
-    void measure(app::Answer answer, app::Until until);
+    void measure(core::Answer answer, core::Until until);
     /// Runs until SIGTERM or SIGINT; the process's exit code.
     [[nodiscard]] int run();
 
@@ -70,7 +71,7 @@ class Loop {
     void take_arguments();
     void stop();
     void leave_when_quiet();
-    void reload(const char* why, app::ReloadReason reason);
+    void reload(const char* why, core::ReloadReason reason);
     void follow_links();
     [[nodiscard]] std::string status_line() const;
 
@@ -79,8 +80,8 @@ class Loop {
     static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
     void handled();
 
-    app::Daemon& manager_;
-    app::Log& log_;
+    core::Daemon& manager_;
+    core::Log& log_;
     LoopHandle event_;
     std::function<bool()> is_restarted_;
     Measurements measuring_;
@@ -97,9 +98,9 @@ class Loop {
         follow_steering();
     }};
     std::chrono::milliseconds trial_due_ =
-        app::Trials::never; ///< that the timer is armed for, since the boot
+        core::Trials::never; ///< that the timer is armed for, since the boot
     Timer trial_{[this] {
-        trial_due_ = app::Trials::never;
+        trial_due_ = core::Trials::never;
         manager_.follow_trials();
     }};
     Timer tick_{[this] { manager_.tick(); }}; ///< while something is watched
@@ -109,7 +110,7 @@ class Loop {
         manager_.steering().take_events();
         follow_steering();
     }};
-    Descriptor irqbalance_{[this] { manager_.hear_irqbalance(); }};
+    std::list<Descriptor> behaviours_;
     Descriptor names_{[this] { take_names(); }};
     Descriptor arguments_{[this] { take_arguments(); }};
     Deferred slice_{[this] { slice(); }};

@@ -102,9 +102,9 @@ int Measurements::on_exit(sd_event_source*, const siginfo_t* info, void* userdat
     return 0;
 }
 
-void Measurements::measure(app::Answer answer, app::Until until) {
+void Measurements::measure(core::Answer answer, core::Until until) {
     if (auto begun = begin(false); !begun) return answer(std::unexpected(std::move(begun.error())));
-    if (until == app::Until::begun) return answer(status::message_text("a measurement has begun"));
+    if (until == core::Until::begun) return answer(status::message_text("a measurement has begun"));
     waiting_ = std::move(answer);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/commands.hpp"
 #include "base/error.hpp"
+#include "core/commands.hpp"
 #include "events/sources.hpp"
 #include "measure/run.hpp"
 #include "policy/settings.hpp"
@@ -31,7 +31,7 @@ class Measurements {
 
     [[nodiscard]] Result<void> start();
     /// A run now. The answer is an Error if one is running already, or it could not be started.
-    void measure(app::Answer answer, app::Until until);
+    void measure(core::Answer answer, core::Until until);
     /// From now on; a run under way is not changed, and the same settings change nothing.
     void use(const policy::Settings::Measure& settings);
     /// The daemon ends.
@@ -54,7 +54,7 @@ class Measurements {
     policy::Settings::Measure settings_;
     std::string socket_; ///< of affinity-measure.socket, which need not be active
     Keep keep_;
-    app::Answer waiting_;        ///< for the run under way; may be empty
+    core::Answer waiting_;       ///< for the run under way; may be empty
     std::optional<Running> run_; ///< its sources end before it
     Descriptor output_{[this] { read_output(); }};
     Source exit_;

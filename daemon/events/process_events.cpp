@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most:
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
-ProcConnector::Wanted wanted_events(app::Daemon& manager) {
+ProcConnector::Wanted wanted_events(core::Daemon& manager) {
     ProcConnector::Wanted wanted;
     wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
     const auto& matcher = manager.in_force().world->matcher();
@@ -35,7 +35,7 @@ ProcConnector::Wanted wanted_events(app::Daemon& manager) {
 
 } // namespace
 
-ProcessEvents::ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& log)
+ProcessEvents::ProcessEvents(sd_event* event, core::Daemon& manager, core::Log& log)
     : manager_(manager), subscription_(event, log,
                                        {.what = "process events",
                                         .open = [this] { return open(); },
@@ -43,8 +43,8 @@ ProcessEvents::ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& lo
                                         .missed = [this] { manager_.events_lost(); },
                                         .priority = ahead}) {}
 
-Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, app::Daemon& manager,
-                                                            app::Log& log) {
+Result<std::unique_ptr<ProcessEvents>> ProcessEvents::start(sd_event* event, core::Daemon& manager,
+                                                            core::Log& log) {
     auto events = std::make_unique<ProcessEvents>(event, manager, log);
     events->rest_.add_to(event, ahead);
     if (auto added = events->pause_.add_to(event); !added) return std::unexpected(added.error());
@@ -81,7 +81,7 @@ void ProcessEvents::follow() {
     }
     if (std::exchange(is_paused_, false)) {
         subscription_.resume();
-        manager_.work().want(app::Work::Urgency::soon); // for those that came while it opened
+        manager_.work().want(core::Work::Urgency::soon); // for those that came while it opened
         return;
     }
     auto wanted = wanted_events(manager_);
@@ -102,8 +102,8 @@ void ProcessEvents::set_filter() {
     if (auto set = events_->set_filter(wanted_); !set) subscription_.break_off(set.error().to_string());
 }
 
-void ProcessEvents::handle(int pid, const app::ThreadNews& news) {
-    using Kind = app::ThreadNews::Kind;
+void ProcessEvents::handle(int pid, const core::ThreadNews& news) {
+    using Kind = core::ThreadNews::Kind;
     auto& tasks = manager_.tasks();
     const std::string_view name(news.name.data(), news.name.size());
     switch (news.kind) {
@@ -116,7 +116,7 @@ void ProcessEvents::handle(int pid, const app::ThreadNews& news) {
     }
 }
 
-void ProcessEvents::handle(const app::ProcessNews& process) {
+void ProcessEvents::handle(const core::ProcessNews& process) {
     auto& tasks = manager_.tasks();
     if (process.has_lost_main) tasks.task_gone(process.pid, process.pid);
     if (process.is_whole)
@@ -127,7 +127,7 @@ void ProcessEvents::handle(const app::ProcessNews& process) {
     if (!wanted_.exits && !tasks.table().processes().empty()) {
         follow();
         // Threads that the first process under policy made before births were reported: a pass finds them.
-        manager_.work().want(app::Work::Urgency::soon);
+        manager_.work().want(core::Work::Urgency::soon);
     }
 }
 
@@ -172,7 +172,7 @@ Result<void> ProcessEvents::take() {
 }
 
 void ProcessEvents::take_care_of_rest(bool is_more, steady_clock::time_point now) {
-    if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::later);
+    if (queue().take_left_out()) manager_.work().want(core::Work::Urgency::later);
     // Also after events that came just as fast as they were handled, so that no take left any.
     const bool is_turn_over = is_more || !queue().empty() || row_.takes >= takes_in_a_row;
     yield(is_turn_over);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/daemon.hpp"
+#include "core/daemon.hpp"
 #include "events/sources.hpp"
 #include "host/proc_connector.hpp"
 
@@ -19,8 +19,9 @@ class ProcessEvents {
   public:
     /// Where the kernel tells of no processes (said in the log), the periodic pass and later looks do all the
     /// work. An Error: the loop takes no source.
-    static Result<std::unique_ptr<ProcessEvents>> start(sd_event* event, app::Daemon& manager, app::Log& log);
-    ProcessEvents(sd_event* event, app::Daemon& manager, app::Log& log);
+    static Result<std::unique_ptr<ProcessEvents>> start(sd_event* event, core::Daemon& manager,
+                                                        core::Log& log);
+    ProcessEvents(sd_event* event, core::Daemon& manager, core::Log& log);
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
@@ -35,12 +36,12 @@ class ProcessEvents {
   private:
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
-    [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
+    [[nodiscard]] core::EventQueue& queue() const { return manager_.tasks().events(); }
     /// Until `end`, or until no process waits. The time then.
     std::chrono::steady_clock::time_point work(std::chrono::steady_clock::time_point now,
                                                std::chrono::steady_clock::time_point end);
-    void handle(const app::ProcessNews& process);
-    void handle(int pid, const app::ThreadNews& news);
+    void handle(const core::ProcessNews& process);
+    void handle(int pid, const core::ThreadNews& news);
     void take_care_of_rest(bool is_more, std::chrono::steady_clock::time_point now);
     void take_rest();
     void yield(bool others_first);
@@ -48,7 +49,7 @@ class ProcessEvents {
     void set_filter();
     [[nodiscard]] bool is_of_use() const;
 
-    app::Daemon& manager_;
+    core::Daemon& manager_;
     host::ProcConnector::Wanted wanted_;
     std::unique_ptr<host::ProcConnector> events_;
     struct {

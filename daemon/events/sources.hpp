@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
 #include "base/error.hpp"
 #include "base/release.hpp"
+#include "core/log.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -104,7 +104,7 @@ class Subscription {
         std::int64_t priority = SD_EVENT_PRIORITY_NORMAL; ///< of its messages
     };
     /// References, and what `parts` refers to, must outlive it.
-    Subscription(sd_event* event, app::Log& log, Parts parts)
+    Subscription(sd_event* event, core::Log& log, Parts parts)
         : event_(event), log_(log), parts_(std::move(parts)) {}
     Subscription(const Subscription&) = delete;
     Subscription& operator=(const Subscription&) = delete;
@@ -134,7 +134,7 @@ class Subscription {
     void reopen();
 
     sd_event* event_;
-    app::Log& log_;
+    core::Log& log_;
     Parts parts_;
     std::chrono::milliseconds pause_{1000}; ///< before the next attempt
     std::chrono::steady_clock::time_point opened_at_;

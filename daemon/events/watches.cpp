@@ -116,7 +116,7 @@ int FolderWatch::on_parent(sd_event_source*, const inotify_event* event, void* u
     return 0;
 }
 
-HardwareWatch::HardwareWatch(sd_event* event, app::Log& log, Changed changed)
+HardwareWatch::HardwareWatch(sd_event* event, core::Log& log, Changed changed)
     : log_(log), changed_(std::move(changed)), subscription_(event, log,
                                                              {.what = "changes of interfaces and CPUs",
                                                               .open = [this] { return open(); },

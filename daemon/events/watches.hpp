@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
+#include "core/log.hpp"
 #include "events/sources.hpp"
 #include "netdev/link_monitor.hpp"
 
@@ -56,7 +56,7 @@ class HardwareWatch {
         /// By the interface's name; "": it may be any.
         std::function<void(const std::string& nic)> link;
     };
-    HardwareWatch(sd_event* event, app::Log& log, Changed changed);
+    HardwareWatch(sd_event* event, core::Log& log, Changed changed);
     HardwareWatch(const HardwareWatch&) = delete;
     HardwareWatch& operator=(const HardwareWatch&) = delete;
 
@@ -67,7 +67,7 @@ class HardwareWatch {
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> read();
 
-    app::Log& log_;
+    core::Log& log_;
     Changed changed_;
     std::optional<netdev::LinkMonitor> monitor_;
     Subscription subscription_; ///< of the monitor: ends before it

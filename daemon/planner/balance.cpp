@@ -72,6 +72,11 @@ bool is_crowded(unsigned core, const std::vector<Sitting>& tasks, const CpuLoad&
     return load.on_core(core) > mean + std::max(mean / 4, least_gain);
 }
 
+/// A whole core is idle while another has more work than it can do: no nearness is worth that.
+bool is_urgent(Weight load, Weight free_load) {
+    return free_load < least_gain && load > one_cpu + least_gain;
+}
+
 /// On each of its cores, on average.
 Weight load_of(const Slot& slot, const CpuLoad& load) {
     return load.of(slot.cpus).core / static_cast<Weight>(slot.cpus.count());
@@ -111,17 +116,17 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
         if (is_crowded(core, tasks, load)) busiest.push_back(core);
     std::ranges::stable_sort(busiest, std::greater<>(), [&](unsigned core) { return load.on_core(core); });
     std::vector<Crowding> found;
-    std::set<std::string> moving;
     for (const unsigned core : busiest) {
         const auto& tasks = cores.at(core);
         for (const auto& one : tasks) {
             const auto& [task, seat] = *one.seat;
             const auto& slots = one.choices->slots;
             const auto& policy = assignments.distribution(seat.table).policy;
-            if (slots.size() < 2 || moving.contains(policy) || (stays && stays(task))) continue;
+            if (slots.size() < 2) continue;
             const auto best =
                 std::ranges::min_element(slots, {}, [&](const Slot& slot) { return load_of(slot, load); });
             const Weight there = load_of(*best, load);
+            if (stays && stays(task) && !is_urgent(load.on_core(core), there)) continue;
             if (there + part_of(one.weight(), *best, load) + least_gain > load.on_core(core)) continue;
             const auto mate = std::ranges::find_if(
                 tasks.rbegin(), tasks.rend(), [&](const Sitting& other) { return other.seat != one.seat; });
@@ -140,7 +145,6 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
                 crowding.mate = mate->seat->first;
                 crowding.mate_policy = assignments.distribution(mate->seat->second.table).policy;
             }
-            moving.insert(policy);
             load.add(best->cpus, one.weight());
             load.add(seat.cpus, -one.weight());
             if (!is_crowded(core, tasks, load)) break;
@@ -152,10 +156,12 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
 std::vector<Crowding> Balance::look(const std::vector<Crowding>& found) {
     std::map<unsigned, unsigned> looks;
     std::vector<Crowding> moves;
+    std::set<unsigned> urgent;
     for (const auto& crowding : found) {
         const auto before = looks_.find(crowding.core);
         looks[crowding.core] = before == looks_.end() ? 1 : before->second + 1;
-        if (looks[crowding.core] >= enough_looks) moves.push_back(crowding);
+        if (is_urgent(crowding.load, crowding.free_load)) urgent.insert(crowding.core);
+        if (looks[crowding.core] >= enough_looks || urgent.contains(crowding.core)) moves.push_back(crowding);
     }
     looks_ = std::move(looks);
     return moves;

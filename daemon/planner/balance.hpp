@@ -27,12 +27,14 @@ struct Crowding {
 /// "nginx and redis share the core of CPU 2 while that of CPU 3 is idle".
 [[nodiscard]] std::string to_string(const Crowding& crowding);
 
-/// The busiest core first; of each core its lightest tasks first that are not idle, of each policy one at
-/// most. Each counts where it would go when the next is looked for. A process stays in its group. Pure.
+/// The busiest core first; of each core its lightest tasks first that are not idle. Each counts where it
+/// would go when the next is looked for. A process stays in its group. `stays`: the task is where its packets
+/// arrive; it moves only from a core with more work than it can do to an idle one. Pure.
 [[nodiscard]] std::vector<Crowding> crowdings(const Placements& placements, const Assignments& assignments,
                                               const std::function<bool(const TaskId&)>& stays = {});
 
-/// Relieves cores that were crowded in three looks running.
+/// Relieves cores that were crowded in three looks running; at once where another core is idle and they have
+/// more work than they can do.
 class Balance {
   public:
     /// To be called each time that the tasks were weighed; those of the crowdings that are to move now.

@@ -153,6 +153,9 @@ Judgement judge(Spans before, Spans after) {
     const std::string_view what = goes_by_bytes ? "CPU time per GB" : "CPU time per second";
     if (comparison.verdict == measure::Verdict::not_enough)
         return with(Verdict::unknown, "its programs took no CPU time");
+    if (!goes_by_bytes && sum_of(before, &Effect::wait_seconds) > sum_of(before, &Effect::cpu_seconds))
+        return with(Verdict::unknown, "its programs waited longer for a CPU than they ran: other programs "
+                                      "decide how much they run");
     if (comparison.verdict == measure::Verdict::less && waits_longer(before, after))
         return with(Verdict::unknown, fmt::format("{}, but its programs waited longer for a CPU",
                                                   change_text(comparison.change, what)));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/plan.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -195,6 +197,31 @@ void plan_process(const Planning& planning, const ProcessView& process,
         sink(threads[i],
              plan_thread(planning, process, {threads[i], static_cast<unsigned>(i), may_be_reset}));
     }
+}
+
+void NarrowProcesses::add(const ResolvedPolicy& resolved, const TaskId& process, std::size_t threads,
+                          const CpuSet& has, const CpuSet* cpuset) {
+    const auto& own = resolved.policy->placement;
+    if (std::ranges::any_of(resolved.policy->threads, [&](const policy::ThreadRule& rule) {
+            return rule.placement.cpus && rule.placement.cpus_at.line != own.cpus_at.line;
+        }))
+        return;
+    const auto may = (cpuset == nullptr ? resolved.allowed : resolved.allowed & *cpuset).count();
+    if (4 * has.count() >= std::min(threads, may)) return;
+    auto& [count, first] = found_[resolved.policy->name];
+    if (++count == 1)
+        first = fmt::format("process {} with {} threads has CPU {} of {}", process.tid, threads,
+                            has.to_list(), may);
+}
+
+std::vector<Problem> NarrowProcesses::problems() const {
+    std::vector<Problem> problems;
+    for (const auto& [policy, found] : found_)
+        problems.push_back({policy, "cpus",
+                            "less than a quarter of the CPUs that it may use: " + found.second +
+                                (found.first > 1 ? fmt::format(", and {} more", found.first - 1) : ""),
+                            "leave together out, or let it have a wider group"});
+    return problems;
 }
 
 bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,

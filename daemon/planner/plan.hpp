@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -63,6 +64,19 @@ struct ThreadPlan {
 void plan_process(const Planning& planning, const ProcessView& process,
                   std::span<const inventory::Thread> threads,
                   const std::function<void(const inventory::Thread&, const ThreadPlan&)>& sink);
+
+/// Processes with less than a quarter of the CPUs that they may use and have threads for, where neither
+/// `cpus` of their policy nor that of a thread rule asks for it.
+class NarrowProcesses {
+  public:
+    /// `has`: the CPUs of its threads together; `cpuset`: those that its control group leaves it, null: all.
+    void add(const ResolvedPolicy& resolved, const TaskId& process, std::size_t threads, const CpuSet& has,
+             const CpuSet* cpuset);
+    [[nodiscard]] std::vector<Problem> problems() const; ///< one for each policy
+
+  private:
+    std::map<std::string, std::pair<std::size_t, std::string>> found_; ///< how many, and about the first
+};
 
 /// True if an interrupt, steering map or flow table is set to what its target wants, or to what the kernel
 /// grants in place of that.

@@ -28,7 +28,7 @@
 
 namespace affinityd::status {
 
-// All that the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms
+// All that the daemon says of itself, as plain values. core fills them in; JSON, tables and reports are forms
 // of them.
 
 /// Listeners that are left as they are, by the reason.

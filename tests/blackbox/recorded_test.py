@@ -29,3 +29,16 @@ class Plans(House):
         self.machine.process(900, "server", unit="server.service", threads={901: "reader"})
         plan = self.plan(server=policy(match={"unit": "server.service"}, cpus="2-3", bind="set", threads=[{"name": "reader", "cpus": "4"}]))
         self.assertEqual({900: "2-3", 901: "4"}, plan)
+
+    def test_a_process_with_less_than_a_quarter_of_its_cpus_is_told(self):
+        threads = {901 + at: "worker" for at in range(15)}
+        self.machine = Recorded(self.bin / "wide", cpus=16)
+        self.machine.process(900, "server", unit="server.service", threads=threads)
+        match = {"unit": "server.service"}
+        for keys, told in (({"together": "core"}, "process 900 with 16 threads has CPU 0 of 16"), ({"together": "core", "cpus": "0-3"}, ""),
+                           ({"together": "llc"}, ""), ({"spread": "core", "bind": "core"}, "")):
+            file = self.bin / "server.yaml"
+            file.write_text(document(**policy(match=match) | keys), encoding="utf-8")
+            problems = affinityctl("--root", self.machine.root, "--json", "plan", file, code=None).json["problems"]
+            said = [problem["message"] for problem in problems]
+            self.assertEqual([f"less than a quarter of the CPUs that it may use: {told}"] if told else [], said, keys)

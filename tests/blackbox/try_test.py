@@ -182,8 +182,9 @@ class Trials(House):
             tried[name] = program, end
             self.expect(program, "0")
             client.send_signal(number)
+            is_early = time.monotonic() < end
             out = client.communicate(timeout=60)[0]
-            if outcome:
+            if outcome and is_early:  # a busy machine may have come here later
                 self.assertEqual((outcome, 0), (json.loads(out)["outcome"], client.returncode))
 
         def are_back():

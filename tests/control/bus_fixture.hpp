@@ -30,7 +30,7 @@ class BusTest : public testing::Test {
         bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         calls_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         auto started = Server::start(event_, tree_.path(), commands_,
-                                     {[](app::Answer answer, app::Until) { answer(""); },
+                                     {[](core::Answer answer, core::Until) { answer(""); },
                                       [this](const auto& text) { notes_.push_back(text); }},
                                      {*bus_, *calls_}, limits_);
         ASSERT_TRUE(started) << started.error().to_string();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/commands.hpp"
+#include "core/commands.hpp"
 
 #include <string>
 #include <type_traits>
@@ -11,15 +11,15 @@
 namespace affinityd::control {
 
 /// Answers as told, at once or when told to, and notes what it was asked.
-class FakeCommands final : public app::Commands {
+class FakeCommands final : public core::Commands {
   public:
-    void status(app::OwnedAnswer give) override { tell("status", std::move(give)); }
-    void plan(app::OwnedAnswer give) override { tell("plan", std::move(give)); }
+    void status(core::OwnedAnswer give) override { tell("status", std::move(give)); }
+    void plan(core::OwnedAnswer give) override { tell("plan", std::move(give)); }
     Result<std::string> history(const std::string& kind) override {
         asked.push_back("history " + kind);
         return answer;
     }
-    void explain(const std::string& subject, app::OwnedAnswer give) override {
+    void explain(const std::string& subject, core::OwnedAnswer give) override {
         tell("explain " + subject, std::move(give));
     }
     Result<std::string> names() override {
@@ -30,38 +30,40 @@ class FakeCommands final : public app::Commands {
         asked.push_back("trials");
         return answer;
     }
-    void begin_trial(app::TrialOrder order, uid_t, app::Answer give) override {
+    void begin_trial(core::TrialOrder order, uid_t, core::Answer give) override {
         tell(std::string("try ").append(order.policy), std::move(give));
     }
-    void end_trial(const std::string& policy, bool, uid_t, app::Answer give) override {
+    void end_trial(const std::string& policy, bool, uid_t, core::Answer give) override {
         tell("end trial of " + policy, std::move(give));
     }
-    void reload(app::Answer give, app::Until until, app::ReloadReason) override {
+    void reload(core::Answer give, core::Until until, core::ReloadReason) override {
         tell(named("reload", until), std::move(give));
     }
-    void release(const std::string& what, uid_t, app::Answer give, app::Until until) override {
+    void release(const std::string& what, uid_t, core::Answer give, core::Until until) override {
         tell(named("release " + what, until), std::move(give));
     }
-    void apply(app::Answer give, app::Until until) override { tell(named("apply", until), std::move(give)); }
+    void apply(core::Answer give, core::Until until) override {
+        tell(named("apply", until), std::move(give));
+    }
 
     std::string answer = "{}";
     OwnedText owned; ///< instead of `answer`, if it is not empty
     bool refuses = false;
     bool is_slow = false;           ///< keeps answers in `kept`
     bool is_slow_to_change = false; ///< the same in `kept_changes`
-    std::vector<app::OwnedAnswer> kept;
-    std::vector<app::Answer> kept_changes;
+    std::vector<core::OwnedAnswer> kept;
+    std::vector<core::Answer> kept_changes;
     mutable std::vector<std::string> asked;
 
   private:
-    static std::string named(std::string what, app::Until until) {
-        return until == app::Until::begun ? "begin " + what : what;
+    static std::string named(std::string what, core::Until until) {
+        return until == core::Until::begun ? "begin " + what : what;
     }
     template <class Give>
     void tell(std::string what, Give give) {
         asked.push_back(std::move(what));
         if (refuses) return give(fail(answer, "file"));
-        if constexpr (std::is_same_v<Give, app::OwnedAnswer>) {
+        if constexpr (std::is_same_v<Give, core::OwnedAnswer>) {
             if (is_slow) return kept.push_back(std::move(give));
             return give(owned.size() > 0 ? owned : OwnedText(answer));
         } else {

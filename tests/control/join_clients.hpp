@@ -2,8 +2,8 @@
 // Clients of the socket for joins, and a manager that notes what it was asked.
 #pragma once
 
-#include "app/commands.hpp"
 #include "control/join_wire.h"
+#include "core/commands.hpp"
 #include "host/fd.hpp"
 
 #include <chrono>
@@ -16,12 +16,12 @@
 
 namespace affinityd::test {
 
-struct FakeJoining final : app::Joining {
-    std::vector<app::JoinRequest> asked;
+struct FakeJoining final : core::Joining {
+    std::vector<core::JoinRequest> asked;
     std::vector<bool> were_alive;
-    app::JoinAnswer answer{.policy = "server", .slot = "io"};
+    core::JoinAnswer answer{.policy = "server", .slot = "io"};
     uid_t last_user = 4711;
-    app::JoinAnswer ask(const app::JoinRequest& request) override {
+    core::JoinAnswer ask(const core::JoinRequest& request) override {
         asked.push_back(request);
         were_alive.push_back(request.is_alive());
         asked.back().is_alive = {};

@@ -11,7 +11,7 @@
 namespace affinityd::control {
 namespace {
 
-using Wish = app::JoinRequest::Wish;
+using Wish = core::JoinRequest::Wish;
 
 affinityd_join_request request(std::uint16_t wish = AFFINITYD_WISH_JOIN) {
     affinityd_join_request raw{};
@@ -24,7 +24,7 @@ affinityd_join_request request(std::uint16_t wish = AFFINITYD_WISH_JOIN) {
     return raw;
 }
 
-std::expected<app::JoinRequest, int> parse(const affinityd_join_request& raw) {
+std::expected<core::JoinRequest, int> parse(const affinityd_join_request& raw) {
     return parse_join(std::as_bytes(std::span(&raw, 1)));
 }
 
@@ -106,13 +106,13 @@ TEST(JoinMessage, SeedsOfTheFuzzerAreTakenOrRefusedAsTheySay) {
 
 TEST(JoinMessage, TheAnswerFitsWhateverItsTexts) {
     const auto reply = reply_to(
-        {.outcome = app::JoinOutcome::done, .policy = std::string(300, 'p'), .slot = std::string(99, 's')});
+        {.outcome = core::JoinOutcome::done, .policy = std::string(300, 'p'), .slot = std::string(99, 's')});
     EXPECT_EQ(reply.status, 1);
     EXPECT_EQ(reply.flags, AFFINITYD_JOINED);
     EXPECT_EQ(std::string(reply.policy), std::string(207, 'p'));
     EXPECT_EQ(std::string(reply.slot), std::string(31, 's'));
-    EXPECT_EQ(reply_to({.outcome = app::JoinOutcome::not_allowed}).status, -EACCES);
-    EXPECT_EQ(reply_to({.outcome = app::JoinOutcome::no_daemon}).status, 0);
+    EXPECT_EQ(reply_to({.outcome = core::JoinOutcome::not_allowed}).status, -EACCES);
+    EXPECT_EQ(reply_to({.outcome = core::JoinOutcome::no_daemon}).status, 0);
 }
 
 } // namespace

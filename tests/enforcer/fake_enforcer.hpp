@@ -38,8 +38,6 @@ class FakeEnforcer final : public Enforcer {
     [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
         return may_be_back.contains(subject);
     }
-    void move_memory(MemoryMove) override {}
-    std::vector<MemoryMoved> take_moved() override { return {}; }
     [[nodiscard]] bool acts() const override { return live; }
 
     std::vector<planner::Action> done;

@@ -57,7 +57,7 @@ class CgroupWatchTest : public testing::Test {
         return turning_.until([&] { return std::ranges::count(joined_, group) > 0; });
     }
     affinityd::test::Tree tree_;
-    app::test::ReadableLog log_;
+    core::test::ReadableLog log_;
     Turning turning_;
     std::unique_ptr<CgroupWatch> watch_;
     unsigned written_ = 0, missed_ = 0, batches_ = 0;

@@ -57,7 +57,7 @@ inline void check_join(std::span<const std::byte> packet) {
         if (parsed.error() >= 0) std::abort();
         return;
     }
-    using Wish = app::JoinRequest::Wish;
+    using Wish = core::JoinRequest::Wish;
     if (parsed->pid != 0 || parsed->is_alive || parsed->own_pid <= 0 || parsed->tid <= 0) std::abort();
     if ((parsed->wish == Wish::join) == parsed->slot.empty() || parsed->slot.size() > 31) std::abort();
     const auto is_bad = [](char c) { return c <= 0x20 || c >= 0x7f; };

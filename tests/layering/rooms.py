@@ -5,8 +5,8 @@ import fnmatch
 import re
 
 # A room includes rooms of a lower rank only.
-RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev", "measure"}, {"machine"}, {"planner", "locality"}, {"state"},
-         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"app"}, {"events", "control"}]
+RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev", "measure"}, {"machine"}, {"planner", "locality"}, {"state", "world"},
+         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"load"}, {"core"}, {"behaviours"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 
 # Where a library may be included: patterns of files inside daemon/ or tools/.
@@ -17,8 +17,8 @@ LIBRARIES = {
     "libproc2/": ["inventory/*"],
     "netlink/": ["host/*", "netdev/*", "inventory/*", "affinity-ttcp/*"],
     "systemd/sd-event.h": ["host/sd_handles.hpp", "events/*", "control/*"],
-    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "enforcer/*", "events/*", "affinityctl/*"],
-    "spdlog/": ["app/*", "events/*", "control/*", "main.cpp", "options.cpp"],
+    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "behaviours/fences/*", "events/*", "affinityctl/*"],
+    "spdlog/": ["core/*", "events/*", "control/*", "main.cpp", "options.cpp"],
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
     "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
     "microhttpd.h": ["affinity-exporter/*"],
@@ -49,21 +49,26 @@ MUST_NOT_KNOW = [
                                                       "planner/explain*"], []),
     ("daemon/state/*", "how actions are carried out", ["enforcer/*"], SETTERS),
     ("daemon/measure/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*"], []),
-    ("daemon/app/*", "the event loop", ["<systemd/sd-event.h>", "host/sd_handles.hpp"], [r"\bsd_event\b"]),
-    ("daemon/app/*", "the bus", ["<systemd/sd-bus.h>"], [r"\bsd_bus\b"]),
-    ("daemon/app/*", "argv", ["<CLI/*", "<getopt.h>"], [r"\bargv\b"]),
-    ("daemon/app/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
+    ("daemon/core/*", "the event loop", ["<systemd/sd-event.h>", "host/sd_handles.hpp"], [r"\bsd_event\b"]),
+    ("daemon/core/*", "the bus", ["<systemd/sd-bus.h>"], [r"\bsd_bus\b"]),
+    ("daemon/core/*", "argv", ["<CLI/*", "<getopt.h>"], [r"\bargv\b"]),
+    ("daemon/core/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
+    ("daemon/behaviours/*", "the event loop", ["<systemd/sd-event.h>", "host/sd_handles.hpp"], [r"\bsd_event\b"]),
+    ("daemon/behaviours/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
+    ("daemon/world/*", "files", FILES, [r"\bfopen\b"]),
+    ("daemon/world/*", "time of day", ["<ctime>", "<time.h>", "<sys/time.h>"], CLOCKS),
+    ("daemon/load/*", "JSON", ["<nlohmann/*"], [r"\bnlohmann\b"]),
     ("daemon/status/*", "files of the host", FILES, []),
     ("daemon/control/*", "files of the host", ["<fstream>", "<filesystem>", "<dirent.h>", "host/root.hpp", "host/file.hpp"],
      [r'"/(?:etc|usr|var)/']),
-    ("tools/affinityctl/*", "app, enforcer, state", ["app/*", "enforcer/*", "state/*", "events/*", "control/*", "coexist/*"], []),
+    ("tools/affinityctl/*", "core, load, enforcer, state", ["core/*", "load/*", "behaviours/*", "enforcer/*", "state/*", "events/*", "control/*", "coexist/*"], []),
     ("tools/affinityctl/survey/*", "files", FILES, [r"\bfopen\b"]),
     ("tools/affinityctl/survey/*", "sockets", SOCKETS, []),
     ("tools/affinityctl/survey/*", "time of day", ["<ctime>", "<time.h>", "<sys/time.h>"], CLOCKS),
     ("tools/affinityctl/survey/*", "logging", LOGGING, []),
-    ("tools/affinity-ttcp/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "app/*", "events/*", "control/*",
+    ("tools/affinity-ttcp/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*",
                                                             "coexist/*", "accounting/*"], []),
-    ("tools/experiments/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "app/*", "events/*", "control/*",
+    ("tools/experiments/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*",
                                                           "coexist/*", "accounting/*"], []),
 ]
 KERNEL_TREE = re.compile(r'"/(?:proc|sys)(?:/|")')
@@ -113,11 +118,11 @@ def kernel_trees(source):
 
 
 def logs(source):
-    """Rooms below app return what they have to say."""
-    if source.room in RANK and RANK[source.room] < RANK["app"]:
+    """Rooms below core return what they have to say."""
+    if source.room in RANK and RANK[source.room] < RANK["core"]:
         for number, line in enumerate(source.identifiers, 1):
             if LOG_CALL.search(line):
-                yield f"{source.name}:{number}: {source.room} must not log: rooms below app return values"
+                yield f"{source.name}:{number}: {source.room} must not log: rooms below core return values"
 
 
 CHECKS = [arrows, libraries, must_not_know, kernel_trees, logs]

@@ -169,9 +169,9 @@ const std::vector<CrowdCase> crowd_cases{
     {"a small gain", {{0, 50, "0,2"}, {0, 42, "0,2"}, {2, 48, "0,2"}, {2, 30, "0,2"}}, ""},
     {"only where its policy allows", {{0, 100, "0"}, {0, 100, "0,4"}}, "1>4"},
     {"none may leave", {{0, 100, "0"}, {0, 100, "0"}}, ""},
-    {"policies move at once, each one task",
+    {"several tasks of a policy",
      {{0, 100, "0-7", "a"}, {0, 100, "0-7", "a"}, {0, 100, "0-7", "b"}, {0, 100, "0-7", "b"}},
-     "0>2 2>4"},
+     "0>2 1>4 2>6"},
     {"four of four policies",
      {{0, 90, "0-7"}, {0, 91, "0-7"}, {0, 92, "0-7"}, {0, 93, "0-7"}},
      "0>2 1>4 2>6"},
@@ -230,6 +230,19 @@ TEST(Balance, ACoreIsRelievedAfterThreeLooksRunning) {
     EXPECT_TRUE(balance.look(crowded).empty());
     EXPECT_TRUE(balance.look(crowded).empty());
     EXPECT_EQ(balance.look(crowded).size(), 1U);
+}
+
+TEST(Balance, ACoreWithTooMuchWorkIsRelievedAtOnceWhileAnotherIsIdle) {
+    Crowding crowding{.core = 4,
+                      .load = 2 * one_cpu,
+                      .task = {1, 1},
+                      .policy = "p",
+                      .mate = {},
+                      .mate_policy = {},
+                      .to = {}};
+    EXPECT_EQ(Balance().look({crowding}).size(), 1U);
+    crowding.free_load = one_cpu / 2;
+    EXPECT_TRUE(Balance().look({crowding}).empty());
 }
 
 } // namespace

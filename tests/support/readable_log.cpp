@@ -4,7 +4,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-namespace affinityd::app::test {
+namespace affinityd::core::test {
 
 ReadableLog::ReadableLog() {
     auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
@@ -22,4 +22,4 @@ std::size_t ReadableLog::times(const std::string& part) const {
     return count;
 }
 
-} // namespace affinityd::app::test
+} // namespace affinityd::core::test

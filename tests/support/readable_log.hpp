@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
+#include "core/log.hpp"
 
 #include <memory>
 #include <sstream>
 #include <string>
 
-namespace affinityd::app::test {
+namespace affinityd::core::test {
 
 /// A log that can be read.
 class ReadableLog {
@@ -22,4 +22,4 @@ class ReadableLog {
     std::unique_ptr<Log> log_;
 };
 
-} // namespace affinityd::app::test
+} // namespace affinityd::core::test

@@ -52,20 +52,29 @@ struct PlanOptions {
 
 /// Adds the tasks of a machine to a plan.
 void plan_tasks(StillMachine& still, json& plan) {
+    planner::NarrowProcesses narrow;
     for (const auto& process : still.processes()) {
         json placed = json::array();
+        affinityd::CpuSet has;
+        std::size_t threads = 0;
         still.plan(process, [&](const auto& thread, const planner::ThreadPlan& planned) {
             if (planned.action) plan["actions"].push_back(status::to_json(*planned.action));
+            has |= planned.target ? planned.target->mask : thread.allowed;
+            ++threads;
             if (planned.target)
                 placed.push_back({{"tid", thread.id.tid},
                                   {"comm", thread.comm},
                                   {"wanted", planned.target->mask.to_list()}});
         });
-        if (process.policy)
-            plan["processes"].push_back({{"pid", process.scan.id().tid},
-                                         {"policy", still.policies().policies[*process.policy].name},
-                                         {"threads", std::move(placed)}});
+        if (!process.policy) continue;
+        plan["processes"].push_back({{"pid", process.scan.id().tid},
+                                     {"policy", still.policies().policies[*process.policy].name},
+                                     {"threads", std::move(placed)}});
+        narrow.add(still.placements().policies[*process.policy], process.scan.id(), threads, has,
+                   still.cpuset(process));
     }
+    for (const auto& problem : narrow.problems())
+        plan["problems"].push_back(status::to_json(problem));
 }
 
 /// Adds interrupts and steering; returns how many settings are not recorded, by policy.

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies on trial, and what the daemon does when one begins and ends.
+#include "core/trials.hpp"
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "core/daemon.hpp"
+#include "host/file.hpp"
+#include "status/json.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::core {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view first_word = "#affinityd-trial-2";
+constexpr std::size_t longest_name = 100, longest_head = 200;
+constexpr double usual_round = 10, shortest_round = 1, most_rounds = 240, fewest_rounds = 24;
+constexpr std::size_t most_ended = 8;
+
+/// A name that is one component of a path, and can stand in a line of a log.
+bool is_trial_name(std::string_view name) {
+    const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+    return !name.empty() && name.size() <= longest_name && !name.starts_with('.') && !name.starts_with('#') &&
+           !name.contains('/') && std::ranges::none_of(name, is_control);
+}
+
+std::string head_of(const Trial& trial) {
+    return fmt::format("{} {} {} {} {}\n", first_word, trial.began.count(), trial.ends.count(),
+                       trial.own_text, trial.replaces);
+}
+
+/// No value: it was not written by add().
+std::optional<Trial> read_trial(std::string policy, const std::string& text) {
+    std::istringstream head(text.substr(0, text.find('\n')));
+    std::string word;
+    std::int64_t began = 0, ends = 0;
+    std::uint64_t own_text = 0;
+    head >> word >> began >> ends >> own_text;
+    const bool is_ours = head && word == first_word && head.get() == ' ' && text.contains('\n');
+    if (!is_ours || began < 0 || ends < began) return std::nullopt;
+    std::string replaces;
+    std::getline(head, replaces);
+    return Trial{.policy = std::move(policy),
+                 .text = text.substr(text.find('\n') + 1),
+                 .began = milliseconds(began),
+                 .ends = milliseconds(ends),
+                 .replaces = std::move(replaces),
+                 .own_text = own_text};
+}
+
+std::string seconds_of(milliseconds time) {
+    return counted(static_cast<std::uint64_t>(std::max(milliseconds(0), time).count() + 999) / 1000,
+                   "second");
+}
+
+} // namespace
+
+double Trial::round_of(milliseconds length) {
+    const double seconds = std::chrono::duration<double>(length).count();
+    return std::clamp(seconds / fewest_rounds, shortest_round, std::max(usual_round, seconds / most_rounds));
+}
+
+status::TrialStatus Trial::status(milliseconds now) const {
+    const milliseconds left = std::max(ends - now, milliseconds(0)),
+                       turn(static_cast<std::int64_t>(turns.left() * 1e3));
+    return {.policy = policy,
+            .file = file,
+            .replaces = replaces,
+            .own_text = own_text,
+            .length = ends - began,
+            .left = left,
+            .until_placed = is_placed() ? milliseconds(0) : std::clamp(turn, milliseconds(0), left),
+            .judgement = judgement()};
+}
+
+Result<std::vector<std::string>> Trials::recover(milliseconds now) {
+    std::vector<std::string> over;
+    if (auto checked = host::check_ownership(folder_); !checked) return std::unexpected(checked.error());
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+        const auto path = at->path().string();
+        auto name = at->path().stem().string();
+        const auto text = host::read_file(path, longest_text + longest_head, host::Links::refused);
+        auto trial = text && *text && path.ends_with(".yaml") ? read_trial(name, **text) : std::nullopt;
+        const bool goes_on = trial && trial->began <= now && now < trial->ends &&
+                             trial->ends <= now + longest && trials_.size() < most;
+        if (!goes_on) {
+            std::error_code ignored;
+            std::filesystem::remove(path, ignored);
+            if (trial) over.push_back(std::move(name));
+            continue;
+        }
+        trial->file = path;
+        trials_.push_back(std::move(*trial));
+    }
+    return over;
+}
+
+std::string Trials::refusal_of(const Trial& trial) const {
+    const auto length = trial.ends - trial.began;
+    if (!is_trial_name(trial.policy)) return "this is no name of a policy";
+    if (trial.text.size() > longest_text) return "the text is longer than 1 MiB";
+    if (length < shortest || length > longest) return "a trial takes 10 s to 24 h";
+    if (const auto* other = find(trial.policy))
+        return fmt::format("policy {} is on trial already, for {} more: affinityctl keep {}, or affinityctl "
+                           "try {} --back",
+                           trial.policy, seconds_of(other->ends - trial.began), trial.policy, trial.policy);
+    if (trials_.size() >= most) return fmt::format("{} policies are on trial already", most);
+    return {};
+}
+
+Result<void> Trials::add(Trial trial) {
+    if (auto made = host::make_directories(folder_, 0700); !made) return made;
+    if (auto checked = host::check_ownership(folder_); !checked) return checked;
+    trial.file = file_of(trial.policy);
+    if (auto written = host::replace_file(trial.file, head_of(trial) + trial.text, 0600); !written)
+        return written;
+    trials_.push_back(std::move(trial));
+    return {};
+}
+
+void Trials::remove(const std::string& policy) {
+    std::error_code ignored;
+    std::filesystem::remove(file_of(policy), ignored);
+    std::erase_if(trials_, [&](const Trial& trial) { return trial.policy == policy; });
+}
+
+void Trials::clear() {
+    while (!trials_.empty())
+        remove(std::string(trials_.back().policy));
+}
+
+const Trial* Trials::find(std::string_view policy) const {
+    const auto found = std::ranges::find(trials_, policy, &Trial::policy);
+    return found == trials_.end() ? nullptr : &*found;
+}
+
+std::vector<Overlay> Trials::overlays() const {
+    std::vector<Overlay> overlays;
+    for (const auto& trial : trials_)
+        if (trial.is_placed() || trial.replaces.empty())
+            overlays.push_back({{trial.file, trial.text}, !trial.is_placed()});
+    return overlays;
+}
+
+milliseconds Trials::due() const {
+    auto due = never;
+    for (const auto& trial : trials_)
+        due = std::min(due, trial.ends);
+    return due;
+}
+
+std::vector<status::TrialStatus> Trials::status(milliseconds now) const {
+    std::vector<status::TrialStatus> list;
+    for (const auto& trial : trials_)
+        list.push_back(trial.status(now));
+    return list;
+}
+
+void Daemon::recover_trials() {
+    if (!shared_.acts()) return;
+    const auto over = trials_.recover(time_since_boot());
+    if (!over) return shared_.log.error("policies on trial do not count: " + over.error().to_string());
+    for (const auto& policy : *over)
+        shared_.log.info(
+            fmt::format("the trial of policy {} ended while no daemon ran: it goes back", policy),
+            Log::Kind::always(), {.policy = policy});
+    for (const auto& trial : trials_.all())
+        shared_.log.info(fmt::format("the trial of policy {} goes on for {}", trial.policy,
+                                     seconds_of(trial.ends - time_since_boot())),
+                         Log::Kind::always(), {.policy = trial.policy});
+}
+
+void Daemon::begin_trial(TrialOrder order, uid_t user, Answer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    if (!shared_.acts()) return answer(fail("this is a dry run: nothing can be tried"));
+    work().add(try_policy(std::move(order), user, std::move(answer)));
+}
+
+void Daemon::end_trial(const std::string& policy, bool is_kept, uid_t user, Answer answer) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    work().add(take_back(policy, is_kept, user, std::move(answer)));
+}
+
+/// Why a policy on trial cannot be in force as read, with the place of the fault; "": it can. A fault of
+/// another file counts if the policy brings it about.
+std::string Daemon::fault_of_trial(const Loaded& loaded, const std::string& policy) const {
+    if (!loaded.refused.empty()) return loaded.refused;
+    for (const auto& fault : loaded.faults) {
+        if (loading_.faulty().contains(fault.policy) && fault.at.file != trials_.file_of(policy)) continue;
+        return fmt::format("{}:{}:{}: {}", fault.at.file, fault.at.line, fault.at.column, fault.message);
+    }
+    const auto* found = loaded.world->placements().find(policy);
+    if (found == nullptr) return "the text has no policy";
+    return found->policy->model_auto ? "a policy with affinity: auto tries by itself" : "";
+}
+
+/// Reads the text beside all others before it counts.
+Slices Daemon::try_policy(TrialOrder order, uid_t user, Answer answer) {
+    constexpr milliseconds patience{1};
+    const auto now = time_since_boot();
+    Trial trial{.policy = std::move(order.policy),
+                .text = std::move(order.text),
+                .began = now,
+                .ends = now + order.length};
+    auto refusal = trials_.refusal_of(trial);
+    if (refusal.empty() && shared_.releases.policy(trial.policy))
+        refusal = "the policy was released by hand: affinityctl apply takes it up again";
+    if (!refusal.empty()) co_return answer(fail(std::move(refusal), trial.policy));
+    const auto policy = trial.policy;
+    auto all = trials_.overlays();
+    all.push_back({{trials_.file_of(policy), trial.text}});
+    auto checked = loading_.begin(shared_.current->machine(), shared_.current->usage(), std::move(all), true);
+    while (checked.wait_for(patience) == std::future_status::timeout)
+        co_yield end_of_slice;
+    if (auto fault = fault_of_trial(checked.get(), policy); !fault.empty())
+        co_return answer(fail(std::move(fault)));
+    if (const auto* replaced = shared_.current.placements().find(policy))
+        trial.replaces = replaced->policy->at.file;
+    const auto own = host::read_file(shared_.settings.policy_folders.back() + "/" + policy + ".yaml");
+    if (own && *own) trial.own_text = fnv1a_64(**own);
+    if (auto added = trials_.add(std::move(trial)); !added) co_return answer(std::unexpected(added.error()));
+    const auto text = fmt::format("policy {} is on trial for {}", policy, seconds_of(order.length));
+    shared_.log.info(fmt::format("{}, by user {}", text, user), Log::Kind::always(),
+                     {.policy = policy, .user = user});
+    for (auto reading = use_trials(text, std::move(answer), Until::begun); !reading.step(a_part);)
+        co_yield pause;
+    if (!loading_.status().refused.empty()) trials_.remove(policy); // which the answer says
+}
+
+/// Reads the policies again with those on trial.
+Slices Daemon::use_trials(std::string headline, Answer answer, Until until) {
+    constexpr milliseconds patience{1};
+    if (!answer) answer = [](const auto&) {};
+    auto loaded = loading_.begin(shared_.current->machine(), shared_.current->usage(), trials_.overlays());
+    while (loaded.wait_for(patience) == std::future_status::timeout)
+        co_yield end_of_slice;
+    use_reloaded(loaded.get(), std::move(answer), until, ReloadReason::trial, std::move(headline));
+    look_at_trials(); // what grew until now counts for nothing
+}
+
+/// A reload has failed: those whose time is over let go of all that they hold, until one succeeds.
+void Daemon::release_ended_trials() {
+    for (const auto& policy : shared_.current->policies().policies)
+        if (policy.at.file == trials_.file_of(policy.name) && trials_.find(policy.name) == nullptr)
+            shared_.releases.release_policy(policy.name);
+    update_claims();
+    begin_pass(false);
+}
+
+Slices Daemon::take_back(std::string policy, bool is_kept, uid_t user, Answer answer) {
+    const auto* trial = trials_.find(policy);
+    if (trial == nullptr) co_return answer(fail("this policy is not on trial", policy));
+    const auto text = close_trial(*trial, is_kept ? "kept" : "went back", fmt::format(", by user {}", user));
+    for (auto reading = use_trials(text, std::move(answer), Until::done); !reading.step(a_part);)
+        co_yield pause;
+}
+
+/// Its file is removed, and it is no more among those that count. Returns that in words, which the history
+/// keeps.
+std::string Daemon::close_trial(Trial trial, const char* how, const std::string& by) {
+    const auto now = time_since_boot();
+    const auto judgement = trial.judgement();
+    const auto found = fmt::format("{}; {}", how, judgement.sentence);
+    auto text = fmt::format("the trial of policy {} is over: {}", trial.policy, found);
+    shared_.log.info(text + by, Log::Kind::always(), {.policy = trial.policy});
+    state::MeasurementRecord record;
+    record.time = std::time(nullptr);
+    record.kind = "trial";
+    record.outcome = "done";
+    record.reason = found;
+    record.path = record.policies = trial.policy;
+    if (const auto* tried = shared_.current.placements().find(trial.policy))
+        record.model = to_string(tried->policy->model);
+    record.seconds = std::chrono::duration<double>(std::min(now, trial.ends) - trial.began).count();
+    record.detail = status::to_text(judgement);
+    bookkeeping_.keep(std::move(record));
+    if (ended_trials_.size() >= most_ended) ended_trials_.erase(ended_trials_.begin());
+    ended_trials_.push_back(trial.status(trial.ends));
+    ended_trials_.back().outcome = how;
+    trials_.remove(trial.policy);
+    return text;
+}
+
+/// Each second of a trial. A side counts only while it is in force: a reload may be refused.
+void Daemon::look_at_trials() {
+    bool has_turned = false;
+    const auto& policies = shared_.current->policies().policies;
+    for (auto& trial : trials_.all()) {
+        const auto found = std::ranges::find(policies, trial.policy, &policy::Policy::name);
+        if (found == policies.end()) { // the file that it replaces was removed
+            has_turned |= !std::exchange(trial.replaces, {}).empty();
+            continue;
+        }
+        const auto index = static_cast<std::size_t>(found - policies.begin());
+        const auto effect = effects_.look(index, trial.turns.is_settling());
+        const bool is_in_force = found->at.file == trial.file && found->model != policy::Model::none;
+        if (is_in_force != trial.is_placed() || !trial.turns.add(effect)) continue;
+        const auto before = trial.turns.present();
+        trial.turns.count();
+        has_turned |= trial.turns.present() != before;
+    }
+    if (has_turned) work().add(use_trials());
+}
+
+void Daemon::follow_trials() {
+    const auto now = time_since_boot();
+    if (!is_stopping_) end_trials([now](const Trial& trial) { return now >= trial.ends; }, "");
+}
+
+/// They go back with the next reload, whose pass follows.
+void Daemon::end_trials(const std::function<bool(const Trial&)>& is_over, const std::string& by) {
+    std::vector<Trial> over;
+    std::ranges::copy_if(trials_.all(), std::back_inserter(over), is_over);
+    for (const auto& trial : over)
+        static_cast<void>(close_trial(trial, "went back", by));
+    if (!over.empty()) work().add(use_trials());
+}
+
+Result<std::string> Daemon::trials() {
+    return status::to_text(trials_.status(time_since_boot()), ended_trials_);
+}
+
+} // namespace affinityd::core
