@@ -430,12 +430,12 @@ class Steered(Witness):
         self.assertEqual(0, seen["lost"])
         self.assertGreaterEqual(self.share(seen), 97)
 
-    def test_another_user_who_listens_again_and_again_does_not_keep_a_server_from_being_steered(self):
+    def test_another_user_who_listens_again_and_again_does_not_keep_it_from_being_steered(self):
         self.begin()
         self.steered()
         self.restless("65534")
 
-    def test_nor_does_a_program_of_its_user_on_a_more_specific_address(self):
+    def test_its_own_user_who_listens_again_and_again_on_a_more_specific_address_does_not_keep_it_from_being_steered(self):
         self.begin(address="0.0.0.0")
         self.steered()
         self.restless("0")
