@@ -3,7 +3,7 @@
 worth something to it and nothing to chance."""
 import time
 
-from house import House, allowed, comm, group, policy, python, read, report, wait_for
+from house import allowed, comm, group, policy, python, report, wait_for
 from nets import Net
 
 DEAR = """import os, socket, sys, time

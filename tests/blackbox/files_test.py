@@ -6,7 +6,7 @@ import shutil
 import signal
 import socket
 
-from house import House, affinityctl, allowed, document, policy, run, threads, wait_for
+from house import House, affinityctl, document, policy, run, wait_for
 
 WEB = policy("web", cpus="0", bind="set", settle=0)
 MOVED = WEB | {"cpus": "1"}
