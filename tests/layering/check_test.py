@@ -67,8 +67,9 @@ FAULTS = {
     "small files": ({f"daemon/{'irq' if n % 2 else 'netdev'}/a{n}.cpp": "\n" for n in range(41)}, "daemon:1:", "the median file has 1 lines"),
     "a hop without a file": ({"daemon/irq/a.cpp": "\n", "docs/ARCHITECTURE.md": "| 1 | `irq/b.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:", "no f in daemon/irq/b"),
     "a hop without its function": ({"daemon/irq/a.cpp": "int g;\n", "docs/ARCHITECTURE.md": "| 1 | `irq/a.cpp: S::f` |\n"}, "docs/ARCHITECTURE.md:1:", "no S::f"),
-    "a long way": ({"daemon/irq/a.cpp": "void f();\n" + BODY * 32, "docs/ARCHITECTURE.md": "**A way.**\n| 1 | `irq/a.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:",
-                   "A way. 2529 lines"),
+    "a long way": ({"daemon/core/a.cpp": '#include "planner/b.hpp"\nvoid f() {\n    g();\n}\n', "daemon/planner/b.hpp": "void g();\n", "daemon/planner/c.hpp": "void h();\n",
+                    "daemon/planner/b.cpp": f"void g() {{\n    h();\n{BODY * 32}}}\n", "daemon/planner/c.cpp": f"void h() {{\n{BODY * 31}}}\n",
+                    "docs/ARCHITECTURE.md": "**A way.**\n| 1 | `core/a.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:", "A way. 2534 lines"),
     "a cycle of files": ({"daemon/irq/a.hpp": '#include "irq/b.hpp"\n', "daemon/irq/b.hpp": '#include "a.hpp"\n'}, "daemon/irq/a.hpp:", "cycle of files"),
 }
 GOOD = {
