@@ -53,6 +53,8 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
         for (auto& [pid, process] : tasks_.processes()) {
             process.nics.clear();
             process.are_nics_known = process.is_elsewhere = process.reads_nothing = false;
+            process.way.clear();
+            process.lost.clear();
         }
         return false;
     }
@@ -65,6 +67,8 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
             process.nics = found->second.nics;
             process.are_nics_known = found->second.is_known;
             process.is_elsewhere = found->second.is_elsewhere;
+            process.way = found->second.way;
+            process.lost = found->second.lost;
             process.reads_nothing = !found->second.is_served;
         }
     auto readers = count_readers();
