@@ -40,7 +40,7 @@ constexpr unsigned of_lanes = of_tasks | bit(Model::process); ///< both together
 // clang-format off
 constexpr std::array key_table{
     Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "The file states the version of its language; files of version 1 keep their meaning."},
-    Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "affinityctl shows this text."},
+    Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "This text stands in the answers of affinityctl."},
     Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "The daemon asks policies with a higher number first.", 0, -100'000, 100'000},
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "The policy takes the tasks that no other policy wants; the daemon asks it last, whatever its priority."},
     Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics or irqs", "", "{comm: redis-server}", "The policy takes the processes that meet all of these conditions."},
