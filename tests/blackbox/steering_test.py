@@ -280,7 +280,7 @@ class Witness(Net):
         return 100 * counts.get("1", 0) / sum(counts.values())
 
 
-class Steered(Witness):
+class Served(Witness):
     LONG = True
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
@@ -337,6 +337,8 @@ class Steered(Witness):
     def tables_left(tables):
         return tables & {one["id"] for one in json.loads(run("bpftool", "map", "show", "-j").text or "[]")}
 
+
+class Steered(Served):
     def test_connections_go_to_the_worker_where_they_arrive(self):
         self.begin()
         self.steered()
@@ -450,7 +452,7 @@ class Steered(Witness):
         self.steered()
         self.restless("0")
 
-    def test_nor_does_one_on_ever_other_addresses(self):
+    def test_one_who_listens_on_ever_other_addresses_does_not_keep_it_from_being_steered(self):
         self.begin(address="0.0.0.0")
         self.steered()
         self.restless("0", 60000, 20)
@@ -554,6 +556,10 @@ class Steered(Witness):
             self.load(20)
             return any(group["why"].startswith("no other one shares the address") for group in daemon.policy("web").get("steer", {}).get("left", []))
         wait_for(is_said, lambda: f"that is said: {daemon.policy('web')}")
+
+
+class Servers(Served):
+    """Servers of HTTP, of datagrams, and PostgreSQL; limits."""
 
     def serve_http(self, *command):
         nic = self.pair(queues=2)
