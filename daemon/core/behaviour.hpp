@@ -33,7 +33,8 @@ class Behaviour {
     using Clock = std::chrono::steady_clock;
     virtual ~Behaviour() = default;
 
-    virtual void use(World&) {} ///< a world is in force from now on
+    /// The ways of policies with `affinity: auto`, for a world that comes into force.
+    virtual World::Choices choices(const World&) { return {}; }
     /// Texts that count beside the files of policies, when these are read.
     virtual std::vector<Overlay> overlays() const { return {}; }
     virtual void released(const std::string&, uid_t) {} ///< a policy, or all (""), by a user's hand

@@ -5,7 +5,6 @@
 #include "core/pass.hpp"
 #include "core/queues.hpp"
 #include "core/shared.hpp"
-#include "core/steering.hpp"
 #include "core/task_status.hpp"
 #include "core/tasks.hpp"
 #include "core/undo.hpp"
@@ -73,7 +72,6 @@ class Daemon final : public Commands {
     [[nodiscard]] Work& work() { return shared_.work; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
-    [[nodiscard]] Steering& steering() { return steering_; }
     /// Null: threads can ask for nothing.
     [[nodiscard]] Joining* joining();
     /// All that is in force; a reload changes all of it.
@@ -111,6 +109,7 @@ class Daemon final : public Commands {
     [[nodiscard]] Result<std::shared_ptr<World>> end_loading(Loaded loaded);
     void use(std::shared_ptr<World> world, ReloadReason reason);
     void use_reloaded(Loaded loaded, Answer answer, Until until, ReloadReason reason, std::string headline);
+    [[nodiscard]] planner::Released without_claims();
     [[nodiscard]] Slices restore_released(std::string what, std::optional<int> pid, Answer answer);
     void end_duties(const char* why, bool is_handover);
     [[nodiscard]] Slices hand_over(std::function<void()> done);
@@ -140,7 +139,6 @@ class Daemon final : public Commands {
     Undo undo_;
     Tasks tasks_;
     Queues queues_;
-    Steering steering_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns

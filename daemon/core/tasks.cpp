@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.hpp"
 
-#include "base/text.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <ranges>
 #include <span>
@@ -41,16 +39,6 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
 
 } // namespace
 
-Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
-    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
-    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
-    std::vector<int> pids;
-    if (text && *text)
-        for (const auto line : split(**text, '\n'))
-            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
-    return pids;
-}
-
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
                            const Releases& releases) {
     if (releases.empty() || !scan.is_kernel()) return false;
@@ -58,9 +46,9 @@ bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Pl
     return queue != placements.threads.end() && releases.policy(queue->second.policy);
 }
 
-Tasks::Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers)
-    : shared_(shared), current_(shared.current), placer_(std::move(placer)), followers_(followers),
-      sources_(shared.root), events_(sources_, table_) {}
+Tasks::Tasks(Shared& shared, ThreadPlacer placer)
+    : shared_(shared), current_(shared.current), placer_(std::move(placer)), sources_(shared.root),
+      events_(sources_, table_) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
     if (shared_.releases.all()) return std::nullopt;
@@ -366,7 +354,6 @@ void Tasks::finish(KnownProcess& known, const Threads& threads) {
     if (!known.settling) learn_cpuset(known.cpuset, known.id.tid);
     for (const auto& behaviour : shared_.behaviours)
         behaviour->placed(known);
-    followers_.steering.observe(known);
 }
 
 /// Reads it once in each pass.
@@ -579,7 +566,7 @@ Slices Tasks::look_at_members(std::vector<std::string> groups, std::function<voi
     constexpr std::size_t most = 1024; // a pass goes by processes
     std::vector<int> pids;
     for (const auto& group : groups) {
-        const auto members = processes_in(shared_.root.sys(), group);
+        const auto members = inventory::processes_in(shared_.root.sys(), group);
         if (members) pids.insert(pids.end(), members->begin(), members->end());
         if (!members || pids.size() > most) co_return too_many();
         co_yield pause;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <csignal>
+#include <future>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -49,6 +50,18 @@ template <class Work>
             ::sigaddset(&signals, number);
     }
     return signals;
+}
+
+/// Runs it in a thread; where none is to be had, when its result is asked for. The end of what this returns
+/// waits for it.
+template <class Run>
+auto run_aside(Run run) {
+    const BlockedSignals blocked; // they are the loop's
+    try {
+        return std::async(std::launch::async, run);
+    } catch (const std::system_error&) {
+        return std::async(std::launch::deferred, run);
+    }
 }
 
 } // namespace affinityd::host

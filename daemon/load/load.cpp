@@ -345,17 +345,12 @@ Loading::Loading(const host::Root& root, const Settings& settings, bool acts)
 
 std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage,
                                    std::vector<Overlay> trials, bool is_only_checked) const {
-    const host::BlockedSignals blocked; // they are the loop's
-    const auto read = [&root = root_,
-                       task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_,
-                                           is_only_checked, std::move(machine), std::move(usage)}]() mutable {
-        return Loader(root, std::move(task)).load();
-    };
-    try {
-        return std::async(std::launch::async, read);
-    } catch (const std::system_error&) { // no thread is to be had
-        return std::async(std::launch::deferred, read);
-    }
+    return host::run_aside(
+        [&root = root_,
+         task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_, is_only_checked,
+                             std::move(machine), std::move(usage)}]() mutable {
+            return Loader(root, std::move(task)).load();
+        });
 }
 
 Result<std::shared_ptr<World>> Loading::end(Loaded loaded, std::vector<FileFault> others) {

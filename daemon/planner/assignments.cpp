@@ -180,7 +180,12 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     if (auto* seat = seat_of(seats_, request.task, number)) {
         seat->cpuset = request.cpuset == nullptr ? CpuSet() : *request.cpuset;
         auto chosen = slot_named(slots, seat->given);
-        if (!chosen) chosen = slot_named(slots, seat->now);
+        const auto is_home_full = [&] { // others took the place meanwhile
+            const auto there = [&](unsigned slot) { return peers(request, number, slot).second; };
+            return seat->is_counted && there(seat->given) >= there(seat->now);
+        };
+        if (!chosen || (seat->given != seat->now && is_home_full()))
+            if (const auto now = slot_named(slots, seat->now)) chosen = now;
         if (!chosen) chosen = best(request, number);
         if (std::exchange(seat->is_fresh, false)) { // its neighbours have their places by now
             put(*seat, nullptr);

@@ -257,11 +257,12 @@ bool Lanes::set(const std::vector<Service>& services) {
 
 bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
     const auto& own = *program_;
-    const auto noted = own.in_force<std::uint64_t>("strangers");
-    for (const auto& [at, opened] : noted)
-        if (!others.contains(at) && opened < listed) own.remove("strangers", at);
+    const auto noted = own.in_force<steer_stranger>("strangers");
+    for (const auto& [at, its] : noted)
+        if (!others.contains(at) && its.opened < listed) own.remove("strangers", at);
     for (const auto& at : others) {
-        if (noted.contains(at) || put(own.reads->table("strangers"), address_of(own.space, at), listed))
+        if (noted.contains(at) ||
+            put(own.reads->table("strangers"), address_of(own.space, at), steer_stranger{listed, 1}))
             continue;
         std::ignore = leave({}, ~0ULL);
         return false;
@@ -293,7 +294,7 @@ void Lanes::drop(std::uint64_t space, const Reads& reads, Kept& kept) {
     for (const auto* own : own_tables)
         kept.remove(its.name(own));
     its.clear_services();
-    for (const auto& [at, opened] : its.in_force<std::uint64_t>("strangers"))
+    for (const auto& [at, opened] : its.in_force<steer_stranger>("strangers"))
         its.remove("strangers", at);
 }
 

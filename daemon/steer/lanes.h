@@ -21,6 +21,12 @@ struct steer_address {
     unsigned short protocol; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 
+/* Listeners on an address that others have. */
+struct steer_stranger {
+    unsigned long long opened; /* when the last one began to listen, in ns of the monotonic clock */
+    unsigned long long number; /* of those whose end the kernel tells, and one more if the daemon listed it */
+};
+
 struct steer_service {
     unsigned int id;
     unsigned int slots;   /* 0: the kernel chooses */

@@ -31,13 +31,13 @@ struct {
     __type(value, struct steer_service);
 } services SEC(".maps");
 
-/* More specific addresses of listeners that are not: when each began to listen, in ns of the monotonic clock. */
+/* More specific addresses of listeners that are not. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, steer_most_strangers);
     __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, struct steer_address);
-    __type(value, __u64);
+    __type(value, struct steer_stranger);
 } strangers SEC(".maps");
 
 /* The same port at any address of its family. */

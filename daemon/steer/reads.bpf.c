@@ -35,6 +35,14 @@ struct {
     __type(value, __u64);
 } followed SEC(".maps");
 
+/* At listeners that are counted among strangers. */
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, __u32);
+} counted SEC(".maps");
+
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 65536);
@@ -180,12 +188,42 @@ int BPF_PROG(on_other_read, struct sock *sk, int length) {
     return 0;
 }
 
+/* False: there is no room. */
+static __always_inline int note_stranger(struct sock *sk, const struct steer_address *at) {
+    const struct steer_stranger first = {bpf_ktime_get_ns(), 1};
+    struct steer_stranger *its = bpf_map_lookup_elem(&strangers, at);
+    __u32 *is_counted;
+
+    if (its) {
+        its->opened = first.opened;
+        __sync_fetch_and_add(&its->number, 1);
+    } else if (bpf_map_update_elem(&strangers, at, &first, BPF_ANY) != 0) {
+        return 0;
+    }
+    is_counted = bpf_sk_storage_get(&counted, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (is_counted) *is_counted = 1;
+    return 1;
+}
+
+/* The last one on an address takes its entry along: others may open and close as many as they like. One that begins to listen there in this
+ * very moment is in the daemon's next list. */
+static __always_inline void forget_stranger(struct sock *sk) {
+    __u32 *is_counted = bpf_sk_storage_get(&counted, sk, 0, 0);
+    struct steer_stranger *its;
+    struct steer_found is = {};
+
+    if (!is_counted || !*is_counted) return;
+    *is_counted = 0;
+    describe(sk, &is);
+    its = bpf_map_lookup_elem(&strangers, &is.at);
+    if (its && __sync_fetch_and_sub(&its->number, 1) == 1) bpf_map_delete_elem(&strangers, &is.at);
+}
+
 /* A listener of a process that is followed, or one more of an address that is steered, is marked, and the daemon told. One on a more specific
  * address than that keeps its connections from the first, as the program that steers leaves its address alone from now on. All others, as any
  * user may open on addresses of his own, do not matter. */
 static __always_inline void note_listener(struct sock *sk) {
     const __u32 process = bpf_get_current_pid_tgid() >> 32;
-    const __u64 now = bpf_ktime_get_ns();
     struct steer_found is = {};
     struct steer_service *service;
     int matters = bpf_map_lookup_elem(&followed, &process) != 0;
@@ -200,7 +238,7 @@ static __always_inline void note_listener(struct sock *sk) {
         const struct steer_address any = any_of(&is.at);
 
         if (!service) service = bpf_map_lookup_elem(&services, &any);
-        if (service && bpf_map_update_elem(&strangers, &is.at, &now, BPF_ANY) != 0) {
+        if (service && !note_stranger(sk, &is.at)) {
             service->slots = 0; /* there is no room: the kernel chooses for all of them */
             matters = opened.is_paused = 1;
         }
@@ -217,9 +255,23 @@ int BPF_PROG(on_listen, struct sock *sk) {
     return 0;
 }
 
+/* The kernel may have refused it. */
+SEC("fexit/inet_csk_listen_start")
+int BPF_PROG(on_listen_end, struct sock *sk) {
+    if (sk->__sk_common.skc_state != listens) forget_stranger(sk);
+    return 0;
+}
+
+SEC("fentry/inet_csk_listen_stop")
+int BPF_PROG(on_stop, struct sock *sk) {
+    forget_stranger(sk);
+    return 0;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now) {
     if (now == listens) note_listener(sk);
+    if (before == listens) forget_stranger(sk);
     return 0;
 }
 

@@ -45,7 +45,9 @@ struct Reads::Program {
         bpf_program__set_autoattach(skeleton->progs.on_other_read, options.with_others);
         bpf_program__set_autoload(skeleton->progs.of_process, options.with_takers);
         bpf_program__set_autoattach(skeleton->progs.of_process, false);
-        bpf_program__set_autoload(skeleton->progs.on_listen, options.with_takers && has_fentry);
+        for (auto* at_function :
+             {skeleton->progs.on_listen, skeleton->progs.on_listen_end, skeleton->progs.on_stop})
+            bpf_program__set_autoload(at_function, options.with_takers && has_fentry);
         bpf_program__set_autoload(skeleton->progs.on_state, options.with_takers && !has_fentry);
         auto* settings = skeleton->rodata;
         settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
@@ -85,6 +87,9 @@ struct Reads::Program {
             skeleton->links.on_listen != nullptr ? skeleton->links.on_listen : skeleton->links.on_state;
         kept.remove("listen"); // that of the former daemon ends now, where the new one is in force
         if (link != nullptr) kept.store("listen", bpf_link__fd(link));
+        kept.remove("stop");
+        if (const auto* stop = skeleton->links.on_stop; stop != nullptr)
+            kept.store("stop", bpf_link__fd(stop));
     }
 };
 

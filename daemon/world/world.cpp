@@ -8,11 +8,12 @@ namespace affinityd::core {
 
 World::World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage)
     : policies_(std::move(policies)), machine_(std::move(machine)), usage_(std::move(usage)),
-      matcher_(policies_), placements_(planner::compile(policies_, machine_, usage_)),
-      assumed_(placements_.load) {
+      matcher_(policies_) {
     for (const auto& policy : policies_.policies)
         steers_.push_back(policy.steer);
-    use_choices({});
+    choose({});
+    placements_ = planner::compile(policies_, machine_, usage_);
+    assumed_ = placements_.load;
 }
 
 void World::update(machine::Machine machine) {
@@ -39,6 +40,11 @@ void World::use_steering(bool can_steer) {
 }
 
 void World::use_choices(const Choices& choices) {
+    if (choose(choices)) work_out();
+}
+
+/// True: a policy does something else now.
+bool World::choose(const Choices& choices) {
     bool has_changed = false;
     for (auto& policy : policies_.policies) {
         if (!policy.model_auto) continue;
@@ -49,7 +55,7 @@ void World::use_choices(const Choices& choices) {
         policy.model = choice.model;
         policy.steer = steer;
     }
-    if (has_changed) work_out();
+    return has_changed;
 }
 
 void World::work_out() {
@@ -98,7 +104,9 @@ bool World::keeps_after_removal(std::string_view policy) const {
     return kept_.contains(policy) && placements_.find(policy) == nullptr;
 }
 
-void World::take_over(const World& before) {
+void World::take_over(const World& before, const Choices& choices, planner::Released released) {
+    choose(choices);
+    released_ = std::move(released);
     machine_.cannot_steer = before.machine_.cannot_steer;
     placements_ = planner::compile(policies_, machine_, usage_, &before.placements_, released_);
     assumed_ = placements_.load;

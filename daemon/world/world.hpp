@@ -73,10 +73,12 @@ class World {
     [[nodiscard]] bool keeps_on_stop(std::string_view policy) const;
     /// True if the policy was removed, and its masks stay.
     [[nodiscard]] bool keeps_after_removal(std::string_view policy) const;
-    /// Takes the place of `before`: the masks of policies that are missing here stay if they said so.
-    void take_over(const World& before);
+    /// Takes the place of `before`, with choices and claims of now: the masks of policies that are missing
+    /// here stay if they said so.
+    void take_over(const World& before, const Choices& choices, planner::Released released);
 
   private:
+    bool choose(const Choices& choices);
     void work_out();
     void use_weights();
     policy::PolicySet policies_;

@@ -17,6 +17,8 @@ class Hosts(House):
     """`one` and `two` are this machine with the daemon of the test, nothing listens on `gone`, `dead` never says a word, and
     `drip` says one now and then, for ever."""
 
+    LONG = True
+
     def setUp(self):
         super().setUp()
         self.web = self.program("web")

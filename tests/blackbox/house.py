@@ -10,8 +10,8 @@ kernel. Scenarios know the daemon, `affinityctl --json` and /proc only, so they 
 
 A test's programs have names that no other test has: "web" in `policy(...)` and `self.program(...)` of one test becomes one such name.
 A class that says ALONE = True runs after the parallel ones, by itself (it measures, or loads the machine). One that says OWN_PIDS = True
-runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: not with a daemon of
-another build (`--daemon`).
+runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: never with a daemon of
+another build (`--daemon`). LONG = True: it begins first. APART = True: its tests run side by side, as those of other classes do.
 """
 import contextlib
 import fcntl

@@ -129,14 +129,14 @@ class Refusals(OnMachine):
                 self.make_machine()
                 irqs, daemon = self.refused(error)
                 self.apart([irqs[0], irqs[2]])
-                daemon.later(3)
+                daemon.later(1)
                 said = [line for line in daemon.text().splitlines() if f"IRQ {irqs[1]}" in line or f"interrupt {irqs[1]}" in line]
                 self.assertLessEqual(len(said), 1, said)
                 self.file.unlink()
                 if again:
                     self.apart(irqs)
                 else:
-                    daemon.later(2)
+                    daemon.later(1)
                     self.assertEqual(self.before[irqs[1]], self.irq(irqs[1]))
                     daemon.ctl("apply")  # tries all anew
                     self.apart(irqs)

@@ -164,15 +164,21 @@ for i, one in enumerate(many):
 print("ready", flush=True)
 time.sleep(600)
 """
-# One that opens a listener on another address of the same port again and again.
-RESTLESS = """import os, socket, sys
+# One that opens listeners on so many other addresses of the same port again and again, some at once.
+RESTLESS = """import os, resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
 os.setuid(int(sys.argv[2]))
 print("ready", flush=True)
+i = 0
 while True:
-    with socket.socket() as one:
+    many = [socket.socket() for _ in range(int(sys.argv[3]))]
+    for one in many:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        one.bind((sys.argv[1], 7001))
+        one.bind((f"127.1.{i // 250 % 250}.{i % 250 + 1}", 7001))
         one.listen(1)
+        i = (i + 1) % int(sys.argv[1])
+    for one in many:
+        one.close()
 """
 # Asks one of them, which takes the connection and says nothing.
 SILENT = """import socket
@@ -275,6 +281,7 @@ class Witness(Net):
 
 
 class Steered(Witness):
+    LONG = True
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "5"))
     local = all = 0  # of all connections
 
@@ -419,12 +426,16 @@ class Steered(Witness):
         seen = self.load(300)
         self.assertEqual({str(stranger.pid): 300}, seen["workers"])
 
-    def restless(self, user):
+    def neighbour(self, user, addresses, at_once):
         self.near.ip("link", "set", "lo", "up")
-        neighbour = self.spawn(*self.near.command(*python(RESTLESS, "127.0.0.2", user)), stdout=-1, text=True)
+        neighbour = self.spawn(*self.near.command(*python(RESTLESS, str(addresses), user, str(at_once))), stdout=-1, text=True)
         self.assertEqual("ready\n", neighbour.process.stdout.readline())
+        return neighbour
+
+    def restless(self, user, addresses=1, at_once=1):
+        neighbour = self.neighbour(user, addresses, at_once)
         seen = self.load()
-        report(f"{self.share(seen):.1f} % beside a neighbour of user {user} that listens again and again")
+        report(f"{self.share(seen):.1f} % beside a neighbour of user {user} that listens again and again on {addresses} addresses")
         self.assertIsNone(neighbour.process.poll())
         self.assertEqual(0, seen["lost"])
         self.assertGreaterEqual(self.share(seen), 97)
@@ -438,6 +449,35 @@ class Steered(Witness):
         self.begin(address="0.0.0.0")
         self.steered()
         self.restless("0")
+
+    def test_nor_does_one_on_ever_other_addresses(self):
+        self.begin(address="0.0.0.0")
+        self.steered()
+        self.restless("0", 60000, 20)
+
+    def test_where_it_leaves_no_room_that_is_said(self):
+        daemon = self.begin(address="0.0.0.0")
+        self.steered()
+        self.neighbour("0", 60000, 6000)
+        wait_for(lambda: any("more addresses than can be noted" in text for text in daemon.problems()), lambda: f"that is said: {daemon.problems()}")
+        self.assertEqual(0, self.load(300)["lost"])
+
+    def test_one_namespace_leaves_the_others_their_room(self):
+        daemon = self.begin(address="0.0.0.0")
+        self.steered()
+        other = Namespace(self.stack, f"affinity-other-{self.mark}")
+        for space in (self.near, other):
+            space.ip("link", "set", "lo", "up")
+        self.spawn(*other.command(*python(WORKERS, self.name("server"), "0.0.0.0", "2", "256")))
+        inode = os.stat(f"/run/netns/{other.name}").st_ino
+        wait_for(lambda: self.links(inode), "the other one is steered")
+        for space, number in ((other, "3900"), (self.near, "400")):
+            crowd = self.spawn(*space.command(*python(MANY, number)), stdout=-1, text=True)
+            self.assertEqual("ready\n", crowd.process.stdout.readline())
+            time.sleep(6)  # all namespaces were looked at
+        told = [text for text in daemon.problems() if "network namespace" in text]
+        self.assertEqual([True], [f"(network namespace {inode})" in text and "addresses of a namespace" in text for text in told], told)
+        self.assertGreaterEqual(self.share(self.load(500)), 97)
 
     def test_listeners_that_are_opened_later_are_steered(self):
         self.begin(later=True)

@@ -293,6 +293,8 @@ class Recordings(Suggest):
 class Servers(Net):
     """Real ones, under traffic, in a network namespace of the test."""
 
+    LONG = True
+
     def setUp(self):
         super().setUp()
         self.bin.chmod(0o755)

@@ -29,6 +29,7 @@ NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
 class Container(House):
     PLAIN = True  # the units' walls keep sanitizers from working
+    LONG = True
 
     def setUp(self):
         super().setUp()

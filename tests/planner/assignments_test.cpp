@@ -135,6 +135,32 @@ TEST(Assignments, ASlotThatComesBackIsTakenAgainByTheTasksThatHadIt) {
         << "the tasks on each were counted along";
 }
 
+TEST(Assignments, ReadersWhoseSeatsComeBackShareThemEvenly) {
+    for (const unsigned kept : {0U, 1U}) {
+        Assignments assignments;
+        unsigned world = 0;
+        const auto deal = [&](const std::vector<Slot>& slots) {
+            std::vector<int> readers(2);
+            assignments.use(nullptr, ++world);
+            for (int look = 0; look < 2; ++look) {
+                readers.assign(2, 0);
+                for (int i = 0; i < 8; ++i) {
+                    const auto at = assignments.assign({.distribution = distribution,
+                                                        .slots = slots,
+                                                        .task = task(i),
+                                                        .present = {},
+                                                        .unit = SlotRequest::Unit::lane});
+                    ++readers[slots[at].cpus.first()];
+                }
+            }
+            return readers;
+        };
+        deal(slots_at({0, 1}));
+        deal(slots_at({kept}));
+        EXPECT_EQ(deal(slots_at({0, 1})), (std::vector<int>{4, 4})) << kept;
+    }
+}
+
 TEST(Assignments, ATaskThatMovedBecauseItsSlotWentStaysUntilThatComesBack) {
     Assignments assignments;
     for (int i = 0; i < 3; ++i)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies on recorded machines: tests/policies/machines/MACHINE holds sets.expected, what the CPU sets of
-// the good corpus are there (worked out by another program from the recordings' own expectations), and files
-// with what is wrong there.
+// Policies of tests/policies on recorded machines: the CPUs of `cpus` there (worked out by another program
+// from the recordings' own expectations), and, in machines.table, findings there.
 #include "../policy/corpus.hpp"
 #include "host/root.hpp"
 #include "machine/machine.hpp"
@@ -10,8 +9,8 @@
 #include "planner/slots.hpp"
 #include "topology/reader.hpp"
 
-#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -61,60 +60,68 @@ class Recording {
     std::optional<machine::Machine> machine_;
 };
 
-std::vector<std::string> machines() {
-    std::vector<std::string> names;
-    std::error_code code; // without recordings there is no such test
-    for (const auto& entry : fs::directory_iterator(folder() / "machines", code))
-        names.push_back(entry.path().filename().string());
-    std::ranges::sort(names);
+/// "machines: MACHINE: NAME"
+std::string machine_of(const Sample& one) {
+    const auto begin = one.name.find(": ") + 2;
+    return one.name.substr(begin, one.name.find(": ", begin) - begin);
+}
+
+/// The machines that the tables name; none, where the build does not tell of tables.
+std::set<std::string> machines() {
+    std::set<std::string> names;
+    if (folder().empty()) return names;
+    for (const auto& one : cases_with(&Sample::on_machines)) {
+        std::istringstream lines(one.on_machines);
+        for (std::string name, cpus; lines >> name >> cpus;)
+            names.insert(name);
+    }
+    for (const auto& one : read_table(folder() / "machines.table"))
+        names.insert(machine_of(one));
     return names;
 }
 
 class OnMachine : public testing::TestWithParam<std::string> {};
 
-TEST_P(OnMachine, SetsOfTheGoodCorpusAreAsExpected) {
+TEST_P(OnMachine, CpusAreAsExpected) {
     const Recording recording(GetParam());
     ASSERT_TRUE(recording.machine());
     const auto& machine = *recording.machine();
-    std::map<std::string, Policy> policies;
-    for (const auto& one : cases("good"))
-        for (auto& policy : read_policies(one.documents).set.policies)
-            policies.insert_or_assign(one.name, std::move(policy));
-    std::istringstream lines(slurp(folder() / "machines" / GetParam() / "sets.expected"));
-    std::string name;
-    std::string expected;
     std::size_t compared = 0;
-    while (lines >> name >> expected) {
-        ASSERT_TRUE(policies.contains(name)) << name;
-        const auto& policy = policies.at(name);
-        const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
-                                            machine::nic_cpus(machine), machine.topology.online);
-        const auto found = planner::check_on_machine({{policy}, {}}, machine);
-        // An error, or where the CPUs are only away for now, a warning that none of them is online.
-        const bool empty = std::ranges::any_of(found, [](const auto& d) {
-            return d.severity == Severity::error || d.message.starts_with("this set holds no online CPU");
-        });
-        EXPECT_EQ(empty, expected == "none") << name << "\n" << said(found);
-        const auto online = cpus ? (*cpus & machine.topology.online).to_list() : std::string();
-        EXPECT_TRUE(expected == "none" || online == expected) << name << ": " << online;
-        EXPECT_TRUE(cpus || expected == "none") << name;
-        ++compared;
+    for (const auto& one : cases_with(&Sample::on_machines)) {
+        const auto policy = read_policies(one.documents).set.policies.at(0);
+        std::istringstream lines(one.on_machines);
+        std::string name;
+        std::string expected;
+        while (lines >> name >> expected) {
+            if (name != GetParam()) continue;
+            const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
+                                                machine::nic_cpus(machine), machine.topology.online);
+            const auto found = planner::check_on_machine({{policy}, {}}, machine);
+            // An error, or where the CPUs are only away for now, a warning that none of them is online.
+            const bool empty = std::ranges::any_of(found, [](const auto& d) {
+                return d.severity == Severity::error || d.message.starts_with("this set holds no online CPU");
+            });
+            EXPECT_EQ(empty, expected == "none") << one.name << "\n" << said(found);
+            const auto online = cpus ? (*cpus & machine.topology.online).to_list() : std::string();
+            EXPECT_TRUE(expected == "none" || online == expected) << one.name << ": " << online;
+            EXPECT_TRUE(cpus || expected == "none") << one.name;
+            ++compared;
+        }
     }
-    EXPECT_GE(compared, 20U);
+    EXPECT_GE(compared, 25U);
 }
 
-TEST_P(OnMachine, FindingsInItsFilesAreAsExpected) {
+TEST_P(OnMachine, FindingsAreAsExpected) {
     const Recording recording(GetParam());
     ASSERT_TRUE(recording.machine());
-    for (const auto& one : cases("machines/" + GetParam())) {
+    for (const auto& one : read_table(folder() / "machines.table")) {
+        if (machine_of(one) != GetParam()) continue;
         const auto read = read_policies(one.documents);
         EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
         auto found = planner::check_on_machine(read.set, *recording.machine());
         add_source_lines(found, one.documents);
         sort_by_place(found);
-        const auto expected = one.expected.string() + ".expected";
-        EXPECT_TRUE(fs::exists(expected)) << expected;
-        EXPECT_EQ(said(found), slurp(expected)) << one.name;
+        EXPECT_EQ(said(found), one.findings) << one.name;
     }
 }
 

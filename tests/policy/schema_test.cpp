@@ -145,7 +145,7 @@ const Validator& schema() {
 }
 
 TEST(Schema, AcceptsEveryGoodFile) {
-    for (const auto& one : cases("good")) {
+    for (const auto& one : cases_with(&Sample::means)) {
         for (const auto& document : one.documents) {
             const auto text =
                 document.text.starts_with("\xEF\xBB\xBF") ? document.text.substr(3) : document.text;
@@ -159,7 +159,7 @@ TEST(Schema, AcceptsEveryGoodFile) {
 /// A schema can know keys, types, words and bounds. It cannot know expressions, patterns and repetitions.
 TEST(Schema, RefusesWhatTheReaderRefusesByKeyAndType) {
     std::size_t refused = 0;
-    for (const auto& one : cases("bad")) {
+    for (const auto& one : cases_with(&Sample::findings)) {
         if (one.documents.size() != 1) continue;
         const auto tree = parse_tree(one.documents[0].text);
         if (!tree) continue;

@@ -33,14 +33,14 @@ Automatic::Automatic(Shared& shared, Effects& effects) : shared_(shared), effect
             chosen_.insert_or_assign(record.policies, std::move(*choice));
 }
 
-void Automatic::use(World& world) {
+World::Choices Automatic::choices(const World& world) {
     World::Choices choices;
     for (const auto& [name, choice] : chosen_)
         choices.emplace(name, choice.candidate);
     const auto* policy = trial_ ? find_auto(world, tried_) : nullptr;
     if (trial_ && (policy == nullptr || policy->text_hash != text_hash_)) trial_.reset();
     if (trial_) choices.insert_or_assign(tried_, trial_->present());
-    world.use_choices(choices);
+    return choices;
 }
 
 /// The lines of interrupts that interfaces of the policy have, by name: part of what a choice rests on.
@@ -81,7 +81,7 @@ void Automatic::end_pass(bool may_begin) {
     if (trial_ && (!may_begin || shared_.releases.policy(tried_))) {
         trial_.reset();
         last_try_[tried_] = std::time(nullptr);
-        use(world);
+        world.use_choices(choices(world));
     }
     std::erase_if(traffic_, [&](const auto& one) { return find_auto(world, one.first) == nullptr; });
     for (const auto& policy : world.policies().policies) {
@@ -139,7 +139,7 @@ void Automatic::begin(const policy::Policy& policy) {
 
 /// What is to be in force now comes into force with a pass. That which grew until then counts for nothing.
 void Automatic::follow() {
-    use(*shared_.current.world);
+    shared_.current->use_choices(choices(*shared_.current.world));
     const auto& policies = shared_.current->policies().policies;
     const auto found = std::ranges::find(policies, tried_, &policy::Policy::name);
     static_cast<void>(effects_.look(static_cast<std::size_t>(found - policies.begin()), true));
@@ -174,7 +174,7 @@ void Automatic::finish(const policy::Policy& policy) {
         chosen_.insert_or_assign(name, std::move(choice));
     }
     trial_.reset();
-    use(*shared_.current.world);
+    shared_.current->use_choices(choices(*shared_.current.world));
     shared_.want_pass();
 }
 

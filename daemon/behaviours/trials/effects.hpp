@@ -76,9 +76,8 @@ class Automatic {
   public:
     /// References must outlive it.
     Automatic(Shared& shared, Effects& effects);
-    /// A world takes the place of another: the choices come into force in it. A trial whose policy has
-    /// changed is dropped.
-    void use(World& world);
+    /// The choices that are to be in force in a world. A trial whose policy has changed is dropped.
+    [[nodiscard]] World::Choices choices(const World& world);
     /// `may_begin`: no policy is on trial by hand; else a trial of ours is dropped.
     void end_pass(bool may_begin);
     /// A second has gone by, and the effects were read.

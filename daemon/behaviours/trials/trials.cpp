@@ -97,7 +97,7 @@ class Trials {
 class TrialRunner final : public Behaviour {
   public:
     explicit TrialRunner(Daemon& daemon);
-    void use(World& world) override;
+    World::Choices choices(const World& world) override { return automatic_.choices(world); }
     std::vector<Overlay> overlays() const override { return trials_.overlays(); }
     void released(const std::string& what, uid_t user) override;
     Slices end_pass() override;
@@ -278,11 +278,6 @@ void TrialRunner::recover() {
                          Log::Kind::always(), {.policy = trial.policy});
 }
 
-void TrialRunner::use(World& world) {
-    automatic_.use(world);
-    look(); // what grew until now counts for nothing
-}
-
 void TrialRunner::released(const std::string& what, uid_t user) {
     end_those([&](const Trial& trial) { return what.empty() || trial.policy == what; },
               fmt::format(", as user {} released it", user));
@@ -418,6 +413,7 @@ Slices TrialRunner::reload(std::string headline, Answer answer, Until until) {
              daemon_.read_policies(std::move(answer), until, ReloadReason::overlay, std::move(headline));
          !reading.step(a_part);)
         co_yield pause;
+    look(); // what grew until now counts for nothing
     if (!daemon_.loading().status().refused.empty()) release_ended();
 }
 
