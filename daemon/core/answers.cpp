@@ -444,7 +444,7 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
         auto& scan = **opened;
         const auto policy = tasks_.match(scan);
         if (!policy && !tasks_.must_look_at(scan, scan.parent())) continue;
-        leave_others(basis.assignments, scan.id(), policy);
+        drop_others(basis.assignments, scan.id(), policy);
         while (!scan.step(a_part)) {
             co_yield pause;
             if (basis.is_overtaken(*this)) co_return;
@@ -476,8 +476,8 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
 }
 
 /// The pass would drop what is known of another process, or of one that was under another policy.
-void Daemon::leave_others(planner::Assignments& assignments, const TaskId& id,
-                          std::optional<std::size_t> policy) {
+void Daemon::drop_others(planner::Assignments& assignments, const TaskId& id,
+                         std::optional<std::size_t> policy) {
     const auto* known = tasks_.table().find(id.tid);
     if (known == nullptr || (known->id == id && known->policy == policy)) return;
     assignments.leave(known->id);

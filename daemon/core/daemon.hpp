@@ -117,7 +117,7 @@ class Daemon final : public Commands {
     [[nodiscard]] Slices answer_status(OwnedAnswer answer);
     [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
     [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
-    void leave_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
+    void drop_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
     [[nodiscard]] planner::ThreadPlan plan_thread(const inventory::ProcessScan& scan,
                                                   std::optional<std::size_t> policy,
                                                   const inventory::Thread& thread, unsigned index,

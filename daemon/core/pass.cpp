@@ -289,7 +289,7 @@ std::vector<Placed::News> Placed::take_news() {
     return news;
 }
 
-void Placed::forget_others(const policy::PolicySet& policies) {
+void Placed::drop_others(const policy::PolicySet& policies) {
     std::erase_if(fresh_, [&](const auto& entry) {
         return std::ranges::count(policies.policies, entry.first, &policy::Policy::name) == 0;
     });
@@ -325,7 +325,7 @@ void PassAnswers::finish() {
 }
 
 void PassAnswers::policies_changed(const policy::PolicySet& policies) {
-    placed_.forget_others(policies);
+    placed_.drop_others(policies);
     // The pass under way no longer looks at all.
     std::ranges::move(std::exchange(joined_, {}), std::back_inserter(waiting_));
 }

@@ -91,7 +91,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     auto scan = inventory::ProcessScan::open(shared_.root, pid, &sources_);
     if (!scan) return miss(scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
-        events_.later().forget(pid);
+        events_.later().drop(pid);
         if (table_.find(pid) != nullptr) miss();
         return;
     }
@@ -127,7 +127,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
         unfinished_.pop_front();
         if (out_of_time()) break;
     }
-    return unfinished_.empty() && bury_doubtful(out_of_time);
+    return unfinished_.empty() && drop_doubtful(out_of_time);
 }
 
 void Tasks::has_started(int pid) {
@@ -187,14 +187,14 @@ void Tasks::task_gone(int pid, int tid) {
     if (tid == pid && lives_on) return lose_main(*known, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
         const TaskId id = thread->id;
-        bury(id, pid);
+        drop(id, pid);
         known->threads.erase(id);
     }
     // The process is gone with its last thread.
     if (!known->threads.empty() || lives_on) return;
-    bury(known->id, pid);
-    shared_.releases.forget(known->id);
-    events_.later().forget(pid);
+    drop(known->id, pid);
+    shared_.releases.drop(known->id);
+    events_.later().drop(pid);
     drop(pid);
     came_or_went();
 }
@@ -501,7 +501,7 @@ Slices Tasks::end_pass() {
                 doubtful_.push_back({id, pid, {}});
         do
             co_yield pause;
-        while (!bury_doubtful(a_part));
+        while (!drop_doubtful(a_part));
     }
     shared_.executor.drop_gone(looked_at_a_pass);
     if (passes_ >= missing_until_) missing_until_ = 0;
@@ -543,18 +543,18 @@ void Tasks::drop(int pid) {
 }
 
 /// A thread that is known to have ended.
-void Tasks::bury(const TaskId& thread, int pid) {
+void Tasks::drop(const TaskId& thread, int pid) {
     placer_.assignments().leave(thread);
     shared_.report(shared_.executor.gone(machine::TaskMask{thread, pid, {}}));
 }
 
 /// Tasks that may have ended. True: all of them.
-bool Tasks::bury_doubtful(const OutOfTime& out_of_time) {
+bool Tasks::drop_doubtful(const OutOfTime& out_of_time) {
     while (!doubtful_.empty()) {
         const auto task = std::move(doubtful_.back());
         doubtful_.pop_back();
         if (shared_.executor.is_gone(task)) {
-            bury(task.task, task.pid);
+            drop(task.task, task.pid);
             if (auto* known = table_.find(task.pid)) known->threads.erase(task.task);
         }
         if (out_of_time()) return doubtful_.empty();

@@ -137,8 +137,8 @@ class Tasks {
 
     // Tasks that have ended: their slots, records, refusals and backoffs are dropped.
     void drop(int pid);
-    void bury(const TaskId& thread, int pid);
-    [[nodiscard]] bool bury_doubtful(const OutOfTime& out_of_time);
+    void drop(const TaskId& thread, int pid);
+    [[nodiscard]] bool drop_doubtful(const OutOfTime& out_of_time);
 
     void note_group(const KnownProcess& process);
     void came_or_went();
