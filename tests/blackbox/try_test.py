@@ -113,7 +113,7 @@ class Trials(House):
                 self.stack.callback(program.end)
                 (folder / "cgroup.procs").write_text(str(program.pid), encoding="ascii")
         began, used = time.monotonic(), self.seconds_of(web)
-        answer = self.tested.ctl("try", self.file(cpus="0"), "--for", "30s", "--json", code=(0, 3)).json
+        answer = self.tested.ctl("try", self.file(cpus="0"), "--for", "20s", "--json", code=(0, 3)).json
         used = (self.seconds_of(web) - used) / (time.monotonic() - began)
         self.assertNotEqual("better", answer["verdict"], answer)  # two busy threads on one CPU wait longer
         self.assertTrue(answer["sentence"].startswith(answer["verdict"]), answer)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each rule of the layering check finds its fault in a small bad tree; a good tree has none."""
+import contextlib
+import io
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-CHECK = pathlib.Path(__file__).with_name("check.py")
+import check
+
 BODY = "".join(f"    use({n});\n" for n in range(79))
 
 # Fault -> (files, the complaint's beginning, a part of its text).
@@ -94,8 +95,9 @@ def run(files):
             path = pathlib.Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        done = subprocess.run([sys.executable, str(CHECK), folder], capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            code = check.main([folder])
+        return code, output.getvalue()
 
 
 class Layering(unittest.TestCase):
