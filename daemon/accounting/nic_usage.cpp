@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/nic_usage.hpp"
 
+#include "base/text.hpp"
+#include "host/in_thread.hpp"
 #include "host/root.hpp"
 #include "inventory/descriptors.hpp"
 #include "inventory/process_files.hpp"
@@ -49,6 +51,7 @@ std::vector<std::string> NicShares::names() const {
 
 NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     const netdev::Stacks stacks(nics);
+    auto& book = books_.emplace_back();
     for (const auto& nic : nics) {
         names_.push_back(nic.name);
         all_.insert(nic.name);
@@ -57,33 +60,60 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
         keys_.push_back(nic.ifindex == 0 ? nic.name
                         : is_alone       ? nic.device
                                          : nic.device + '#' + std::to_string(nic.ifindex));
+        for (const auto* carrier : stacks.under(nic))
+            under_[nic.name].push_back(static_cast<unsigned>(carrier - nics.data()));
+    }
+    for (const auto& nic : nics) {
         const bool is_reachable = nic.up && netdev::is_physical(nic);
         if (netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty())) continue;
         const bool is_detached = nic.is_detached || nic.name == "lo";
         std::vector<unsigned> carriers;
         const auto add = [&](const netdev::Nic& upper) {
-            for (const auto* carrier : stacks.under(upper))
-                carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
+            const auto& under = under_[upper.name];
+            carriers.insert(carriers.end(), under.begin(), under.end());
         };
         if (!is_detached) add(nic);
         for (const auto& other : nics) // a service's address: what is sent to it comes over another NIC
             if (is_detached && other.has_default_route && !other.is_detached) add(other);
-        if (is_reachable) reachable_.insert(reachable_.end(), carriers.begin(), carriers.end());
+        if (is_reachable) book.reachable.insert(book.reachable.end(), carriers.begin(), carriers.end());
         for (const auto& text : nic.addresses)
             if (const auto address = inventory::IpAddress::parse(text);
                 address && !(is_detached && (text.starts_with("127.") || text == "::1"))) {
-                auto& known = by_address_[*address];
+                auto& known = book.by_address[*address];
                 known.insert(known.end(), carriers.begin(), carriers.end());
             }
     }
-    std::ranges::sort(reachable_);
-    const auto again = std::ranges::unique(reachable_);
-    reachable_.erase(again.begin(), again.end());
+    inventory::sort_unique(book.reachable);
 }
 
-std::span<const unsigned> NicAddresses::find(const inventory::IpAddress& address) const {
-    const auto found = by_address_.find(address);
-    return found == by_address_.end() ? std::span<const unsigned>() : found->second;
+void NicAddresses::add(const netdev::Spaces& spaces) {
+    for (std::size_t space = books_.size(); space < spaces.size(); ++space) {
+        auto& book = books_.emplace_back();
+        for (const auto& link : spaces[space]) {
+            if (!link.up || (link.addresses.empty() && !link.has_default_route)) continue;
+            auto way = netdev::way_from(spaces, space, link.ifindex);
+            std::vector<unsigned> carriers;
+            for (const auto& name : way.nics)
+                if (const auto under = under_.find(name); under != under_.end())
+                    carriers.insert(carriers.end(), under->second.begin(), under->second.end());
+            for (const auto& text : link.addresses)
+                if (const auto address = inventory::IpAddress::parse(text);
+                    address && !text.starts_with("127.") && text != "::1")
+                    book.by_address[*address] = carriers;
+            if (link.name == "lo") continue;
+            for (const unsigned nic : carriers)
+                if (std::ranges::find(way.nics, names_[nic]) == way.nics.end())
+                    way.hops += " → " + names_[nic];
+            book.reachable.insert(book.reachable.end(), carriers.begin(), carriers.end());
+            book.ways.push_back(std::move(way));
+        }
+        inventory::sort_unique(book.reachable);
+    }
+}
+
+std::span<const unsigned> AddressBook::find(const inventory::IpAddress& address) const {
+    const auto found = by_address.find(address);
+    return found == by_address.end() ? std::span<const unsigned>() : found->second;
 }
 
 namespace {
@@ -101,10 +131,10 @@ struct Evidence {
     std::vector<unsigned> sockets; ///< with an address of the NIC, by its number
     bool has_address = false;      ///< some NIC has one
     bool is_wildcard = false;      ///< it listens on all addresses
-    bool is_elsewhere = false;     ///< it is in another network namespace
     bool is_connected = false;     ///< it has more than listeners
+    std::size_t space = 0;         ///< the network namespace that it lives in
 
-    void take(const inventory::LocalSocket& socket, const NicAddresses& addresses) {
+    void take(const inventory::LocalSocket& socket, const AddressBook& addresses) {
         if (socket.local.is_any()) {
             is_wildcard = is_wildcard || socket.listens();
             return;
@@ -117,10 +147,9 @@ struct Evidence {
     }
     /// NICs that the sockets name. Connections say more than a listener: every NIC is taken only where there
     /// are none.
-    [[nodiscard]] std::vector<unsigned> used(const NicAddresses& addresses) const {
+    [[nodiscard]] std::vector<unsigned> used(const AddressBook& addresses) const {
         std::vector<unsigned> found;
-        if (!has_address && is_wildcard)
-            found.assign(addresses.reachable().begin(), addresses.reachable().end());
+        if (!has_address && is_wildcard) found = addresses.reachable;
         for (unsigned nic = 0; has_address && nic < sockets.size(); ++nic)
             if (sockets[nic] > 0) found.push_back(nic);
         return found;
@@ -129,20 +158,42 @@ struct Evidence {
 
 } // namespace
 
+/// What a thread reads for a search.
+struct Reading {
+    std::vector<SocketTable> sockets{}; ///< by network namespace
+    netdev::OtherSpaces others{};
+};
+
+/// A namespace that cannot be looked into is as one without sockets.
+Result<Reading> read_all(const host::Root& root, const inventory::SocketQuestion& asked,
+                         const std::vector<int>& pids) {
+    Reading all;
+    auto others = netdev::read_other_spaces(root, pids);
+    if (!others) return std::unexpected(others.error());
+    all.others = std::move(*others);
+    for (const int member : all.others.members) {
+        auto table = inventory::read_sockets_of(root, member, asked);
+        if (!table && member == 0) return std::unexpected(table.error());
+        all.sockets.push_back(table ? std::move(*table) : SocketTable{});
+    }
+    return all;
+}
+
 /// A search under way: the sockets are listed, then one process after another is looked at.
 struct NicUsage::Search {
     NicAddresses nics;
     std::vector<UsagePolicy> policies;
     std::vector<UsageProcess> processes;
-    std::size_t next = 0;                              ///< of the processes
-    std::optional<inventory::SocketReading> reading{}; ///< under way; no value: no process needs it
-    SocketTable sockets{};
+    std::size_t next = 0;                             ///< of the processes
+    std::optional<host::InThread<Reading>> reading{}; ///< under way; no value: no process needs it
+    Reading read{};
     /// Descriptors of the process at `next`: there may be a hundred thousand, some duplicated.
     std::optional<inventory::NumberedEntries> walk{};
     std::size_t left = 0; ///< so many of them are looked at
     Evidence evidence{};
 
     [[nodiscard]] bool needs_sockets(const UsageProcess& process) const;
+    [[nodiscard]] std::vector<int> pids() const; ///< of those that need them
     [[nodiscard]] std::size_t most_sockets() const;
     [[nodiscard]] bool is_meant(const UsagePolicy& policy, const std::string& nic) const {
         return policy.is_auto ? nics.has(nic) : std::ranges::find(policy.named, nic) != policy.named.end();
@@ -157,6 +208,13 @@ struct NicUsage::Search {
 bool NicUsage::Search::needs_sockets(const UsageProcess& process) const {
     const auto& policy = policies[process.policy];
     return policy.is_auto || policy.named.size() > 1 || process.takes_none; // has it connections?
+}
+
+std::vector<int> NicUsage::Search::pids() const {
+    std::vector<int> list;
+    for (const auto& process : processes)
+        if (needs_sockets(process)) list.push_back(process.id.tid);
+    return list;
 }
 
 /// How many sockets must be listed: none, a sample, or all.
@@ -174,7 +232,7 @@ std::size_t NicUsage::Search::most_sockets() const {
 /// about.
 std::vector<std::string> NicUsage::Search::seen(const UsagePolicy& policy) const {
     std::vector<std::string> names;
-    for (const auto nic : evidence.used(nics))
+    for (const auto nic : evidence.used(nics.book(evidence.space)))
         if (is_meant(policy, nics.name(nic))) names.push_back(nics.name(nic));
     std::ranges::sort(names);
     return names;
@@ -205,7 +263,8 @@ bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageRe
         if (auto table = reading->take(patience)) {
             reading.reset();
             if (!*table) result.fault = table->error();
-            if (*table) sockets = std::move(**table);
+            if (*table) read = std::move(**table);
+            nics.add(read.others.spaces);
         } else if (out_of_time()) {
             return false;
         }
@@ -220,11 +279,8 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     if (!walk) {
         evidence = {.sockets = std::vector<unsigned>(nics.size())};
         if (!inventory::lives_on(root, process.id)) return true; // another process may have its number by now
-        // A NIC that the policy names serves it even there: that is the administrator's word.
-        if (policies[process.policy].is_auto && !inventory::shares_network_namespace(root, process.id.tid)) {
-            evidence.is_elsewhere = true;
-            return true;
-        }
+        const auto& others = read.others.of_pid;
+        if (const auto its = others.find(process.id.tid); its != others.end()) evidence.space = its->second;
         left = policies[process.policy].is_sampled ? most_sampled_descriptors : most_descriptors;
         auto entries = inventory::NumberedEntries::open(root.proc(), std::to_string(process.id.tid) + "/fd");
         if (!entries && host::means_absent(entries.error().code)) return true;
@@ -237,7 +293,13 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
         if (!*number || left == 0) return true;
         --left;
         if (const auto inode = inventory::socket_inode(walk->dir(), **number))
-            if (const auto* socket = sockets.find(*inode)) evidence.take(*socket, nics);
+            for (const auto space :
+                 {evidence.space, std::size_t{0}}) // it may have been handed one of the host's
+                if (const auto* socket =
+                        space < read.sockets.size() ? read.sockets[space].find(*inode) : nullptr) {
+                    evidence.take(*socket, nics.book(space));
+                    break;
+                }
     } while (!out_of_time());
     return false;
 }
@@ -262,10 +324,16 @@ void NicUsage::count() {
     const bool is_known = !found.empty();
     if (policy.is_sampled && (is_known || !policy.named.empty())) ++result_.sampled[policy.name][found];
     if (!is_known) found = policy.named;
-    if (!policy.is_sampled)
-        result_.processes.emplace(process.id,
-                                  ServedProcess{std::move(found), is_known, search.evidence.is_elsewhere,
-                                                !process.takes_none || search.evidence.is_connected});
+    if (!policy.is_sampled) {
+        const auto& book = search.nics.book(search.evidence.space);
+        ServedProcess served{std::move(found), is_known, search.evidence.space != 0 && !is_known,
+                             !process.takes_none || search.evidence.is_connected};
+        for (const auto& way : book.ways) {
+            served.way += (served.way.empty() ? "" : ", ") + way.hops;
+            if (served.lost.empty() && book.reachable.empty()) served.lost = way.lost;
+        }
+        result_.processes.emplace(process.id, std::move(served));
+    }
     search.walk.reset();
     search.evidence = {};
     ++search.next;
@@ -300,7 +368,8 @@ void NicUsage::begin(Request request) {
     search_ = std::make_unique<Search>(
         Search{NicAddresses(request.nics), std::move(request.policies), std::move(chosen)});
     if (const auto most = search_->most_sockets(); most > 0)
-        search_->reading.emplace(*root_, inventory::SocketQuestion{.most = most});
+        search_->reading.emplace([&root = *root_, asked = inventory::SocketQuestion{.most = most},
+                                  pids = search_->pids()] { return read_all(root, asked, pids); });
 }
 
 bool NicUsage::step(const std::function<bool()>& out_of_time) {

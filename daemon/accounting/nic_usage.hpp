@@ -5,6 +5,7 @@
 #include "base/task_id.hpp"
 #include "inventory/ip_address.hpp"
 #include "netdev/nic.hpp"
+#include "netdev/ways.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -53,12 +54,27 @@ class NicShares {
     std::chrono::seconds counted_{};
 };
 
+/// NICs, as numbers, by the addresses of a network namespace.
+struct AddressBook {
+    std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address;
+    /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
+    /// Loopback and other virtual NICs serve only where a policy names them, or by an address.
+    std::vector<unsigned> reachable;
+    std::vector<netdev::Way> ways{}; ///< of another namespace
+
+    /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
+    [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
+};
+
 /// Which NIC carries what is sent to an address: the NIC that has it, or those under that (a bond's ports).
-/// To an address of a dummy, a tunnel or loopback it is sent over those with a default route. NICs are
-/// numbers from 0 in the order they were given.
+/// To an address of a dummy, a tunnel or loopback it is sent over those with a default route. To one of
+/// another network namespace it is sent by the way of the interface there that has it. NICs are numbers from
+/// 0 in the order they were given.
 class NicAddresses {
   public:
     explicit NicAddresses(std::span<const netdev::Nic> nics);
+    /// Adds what the namespaces after the first have.
+    void add(const netdev::Spaces& spaces);
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
@@ -70,17 +86,14 @@ class NicAddresses {
         return found == keys_.end() ? std::string() : names_[static_cast<std::size_t>(found - keys_.begin())];
     }
     [[nodiscard]] bool has(const std::string& name) const { return all_.contains(name); }
-    /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
-    [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
-    /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
-    /// Loopback and other virtual NICs serve only where a policy names them, or by an address.
-    [[nodiscard]] std::span<const unsigned> reachable() const { return reachable_; }
+    /// By the number of a namespace; 0: the daemon's own.
+    [[nodiscard]] const AddressBook& book(std::size_t space) const { return books_[space]; }
 
   private:
     std::vector<std::string> names_, keys_;
     std::unordered_set<std::string> all_;
-    std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
-    std::vector<unsigned> reachable_;
+    std::unordered_map<std::string, std::vector<unsigned>> under_; ///< each NIC, those under it
+    std::vector<AddressBook> books_;
 };
 
 /// Policy -> NICs -> number of processes that these serve, each of them.
@@ -109,8 +122,11 @@ struct UsageProcess {
 struct ServedProcess {
     std::vector<std::string> nics; ///< ascending; those that the policy names where its sockets name none
     bool is_known = false;         ///< its sockets say so, or the policy names one only
-    bool is_elsewhere = false;     ///< in another network namespace: its sockets and NICs are not ours to see
+    bool is_elsewhere = false;     ///< in another network namespace, and no NIC is known that leads there
     bool is_served = true;         ///< false: it takes none of the connections of its listeners, and has none
+    /// In another network namespace: the ways of packets there, and why they cannot be followed ("": they
+    /// can).
+    std::string way{}, lost{};
 };
 
 /// The result of a search.
@@ -122,7 +138,8 @@ struct NicUsageResult {
     std::optional<Error> fault;
 };
 
-/// Finds out which NIC serves which process, by the local addresses of its sockets. A wildcard listener is
+/// Finds out which NIC serves which process, by the local addresses of its sockets, in whichever network
+/// namespace it lives. A wildcard listener is
 /// reached through every NIC that is up and belongs to a device; it counts only where the process has no
 /// connection, which says more.
 ///

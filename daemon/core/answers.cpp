@@ -301,6 +301,7 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
     }
     for (const auto& fault : shared_.journal().faults())
         add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
+    add("nic", way_problems(world, tasks_.table()));
     add("process", silence_problems(tasks_.sources().command_lines()));
     if (const auto* listeners = tasks_.sources().listeners()) {
         if (const auto fault = listeners->fault())
@@ -564,6 +565,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     if (const auto* known = tasks_.table().find(id.tid)) {
         value.nics = known->nics;
         value.nics_note = nic_note(world, *known);
+        value.way = known->way;
     }
     for (auto& verdict : verdicts) {
         const auto& policy = world.policy(verdict.policy);

@@ -9,6 +9,7 @@
 #include "policy/policy.hpp"
 
 #include <cerrno>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -43,13 +44,36 @@ std::string nic_note(const World& world, const KnownProcess& process) {
     const auto& policy = world.policy(process.policy);
     if (policy.model != Model::full && policy.model != Model::irq) return {};
     std::string why;
-    if (process.is_elsewhere)
-        why = "it is in another network namespace: its NICs are not known";
+    if (process.is_elsewhere && !process.lost.empty())
+        why = "it is in another network namespace, and the way to its NIC is lost: " + process.lost;
+    else if (process.is_elsewhere)
+        why = "it is in another network namespace, and no socket of it has named an interface there";
     else if (policy.nics_auto && process.nics.empty())
         why = "no socket of it has named a NIC";
     if (why.empty()) return {};
     const bool is_alone = process.is_elsewhere && policy.model == Model::full;
     return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
+}
+
+std::vector<planner::Problem> way_problems(const World& world, const TaskTable& tasks) {
+    std::string nics; // that it may be
+    for (const auto& nic : world.machine().nics)
+        if (nic.has_default_route && !nic.is_detached) nics += (nics.empty() ? "" : ", ") + nic.name;
+    std::map<std::size_t, const KnownProcess*> first;
+    for (const auto& [pid, process] : tasks.processes()) {
+        auto& known = first[process.policy];
+        if (process.is_elsewhere && !process.lost.empty() && (known == nullptr || pid < known->id.tid))
+            known = &process;
+    }
+    std::vector<planner::Problem> problems;
+    for (const auto& [policy, process] : first)
+        if (process != nullptr)
+            problems.push_back(
+                {world.policy(policy).name, "nics",
+                 fmt::format("the way to the NIC of process {} ({}) is lost after {}: {}", process->id.tid,
+                             process->comm, process->way, process->lost),
+                 fmt::format("name the NIC in the policy: nics: {}", nics.empty() ? "NAME" : nics)});
+    return problems;
 }
 
 std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& process) {

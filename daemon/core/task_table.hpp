@@ -94,7 +94,8 @@ struct KnownProcess {
     bool are_nics_known = false;   ///< they do
     bool takes_none = false;       ///< it has listeners open, but takes no connections from them
     bool reads_nothing = false;    ///< it takes none of the connections of its listeners, and has none
-    bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
+    bool is_elsewhere = false; ///< in another network namespace, and no interface is known that leads there
+    std::string way{}, lost{}; ///< in another network namespace: as in accounting::ServedProcess
     KnownThreads threads;
     KnownLook look;
     bool has_lost_main = false; ///< its main thread has ended; if there is one again, it was another thread

@@ -66,6 +66,7 @@ bool parse_endpoint(std::string_view text, IpAddress& address, std::uint16_t& po
 using Take = std::function<void(const LocalSocket&)>;
 
 constexpr std::size_t table_file_limit = 64U << 20;
+constexpr std::size_t other_file_limit = 4U << 20;
 constexpr std::size_t namespace_file_limit = 256U << 10;
 
 bool lives_in_this_namespace(const host::Root& root, const std::string& process) {
@@ -195,7 +196,7 @@ const LocalSocket* SocketTable::find(std::uint64_t inode) const {
     return at != sockets.end() && at->inode == inode ? &*at : nullptr;
 }
 
-Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked) {
+Result<SocketTable> read_sockets_of(const host::Root& root, int pid, const SocketQuestion& asked) {
     SocketTable table;
     const auto take = [&](const LocalSocket& socket) {
         if (socket.inode == 0 || socket.state == SocketState::other) return;
@@ -206,33 +207,22 @@ Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuesti
         else
             table.is_truncated = true;
     };
+    const bool is_own = pid == 0;
+    const auto folder = is_own ? "" : std::to_string(pid) + "/";
     for (const auto& list : net_files) {
         if (table.is_truncated) break;
-        auto done = root.is_live() ? ask_kernel(list, asked.wanted, table, take) : Result<bool>(false);
-        if (done && !*done) done = read_net_file(root, "", list, table_file_limit, take);
+        auto done =
+            is_own && root.is_live() ? ask_kernel(list, asked.wanted, table, take) : Result<bool>(false);
+        if (done && !*done)
+            done = read_net_file(root, folder, list, is_own ? table_file_limit : other_file_limit, take);
         if (!done) return std::unexpected(std::move(done.error()));
     }
     std::ranges::sort(table.sockets, {}, &LocalSocket::inode);
     return table;
 }
 
-SocketReading::SocketReading(const host::Root& root, const SocketQuestion& asked) {
-    const host::BlockedSignals blocked;
-    try {
-        table_ = std::async(std::launch::async, [&root, asked] {
-            host::give_way();
-            return read_socket_table(root, asked);
-        });
-    } catch (const std::system_error& error) {
-        std::promise<Result<SocketTable>> none;
-        none.set_value(fail("no thread is to be had", {}, error.code().value()));
-        table_ = none.get_future();
-    }
-}
-
-std::optional<Result<SocketTable>> SocketReading::take(std::chrono::microseconds patience) {
-    if (table_.wait_for(patience) != std::future_status::ready) return std::nullopt;
-    return table_.get();
+Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked) {
+    return read_sockets_of(root, 0, asked);
 }
 
 Listeners::Listeners(const host::Root& root) : root_(root), news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}

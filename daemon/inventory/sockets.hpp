@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -94,18 +93,10 @@ struct SocketQuestion {
 /// By sock_diag(7) on this machine, by proc/net of a recording (and where the kernel has no sock_diag). Not
 /// for the event loop: the kernel walks past 100,000 sockets in some 7 ms.
 [[nodiscard]] Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuestion& asked);
-
-/// The reading of a table by a thread of its own, for which its end waits.
-class SocketReading {
-  public:
-    /// `root` must outlive it.
-    SocketReading(const host::Root& root, const SocketQuestion& asked);
-    /// Waits for the table, but for no longer than `patience`. No value: it is not there yet. Once.
-    [[nodiscard]] std::optional<Result<SocketTable>> take(std::chrono::microseconds patience);
-
-  private:
-    std::future<Result<SocketTable>> table_;
-};
+/// The same of the network namespace of another process (0: this one's), by its files, of each of which the
+/// first 4 MiB count (some 28,000 sockets): the owner of a namespace may fill them.
+[[nodiscard]] Result<SocketTable> read_sockets_of(const host::Root& root, int pid,
+                                                  const SocketQuestion& asked);
 
 /// Which sockets of this network namespace listen on the ports that matter: listed by a thread once a second
 /// while there are such ports, five seconds after a list with news.

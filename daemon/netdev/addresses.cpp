@@ -21,6 +21,7 @@ namespace {
 struct Address {
     unsigned ifindex = 0;
     std::string text; ///< "" if it is neither IPv4 nor IPv6
+    std::optional<int> space{};
 };
 
 Address parse_address(const nlmsghdr& head) {
@@ -37,7 +38,8 @@ Address parse_address(const nlmsghdr& head) {
     if (!bytes || wanted == 0 || bytes->size() != wanted ||
         ::inet_ntop(info->ifa_family, bytes->data(), text.data(), text.size()) == nullptr)
         return {};
-    return {info->ifa_index, text.data()};
+    const auto space = attributes.u32(IFA_TARGET_NETNSID);
+    return {info->ifa_index, text.data(), space ? std::optional(static_cast<int>(*space)) : std::nullopt};
 }
 
 /// The names that a link has beside its first one.
@@ -60,6 +62,29 @@ OtherNames parse_other_names(const nlmsghdr& head) {
             found.names.emplace_back(static_cast<const char*>(nla_data(name)),
                                      static_cast<std::size_t>(nla_len(name)) - 1);
     return found;
+}
+
+/// `links`: with ifindex, ascending, and addresses.
+template <class One>
+Result<void> list_addresses(nl_sock& socket, nl_msg& request, std::optional<int> space,
+                            std::span<One> links) {
+    const auto forget = [&] {
+        for (auto& link : links)
+            link.addresses.clear();
+    };
+    const auto take = [&](const nlmsghdr& head) {
+        auto address = parse_address(head);
+        if (address.text.empty() || address.space != space) return;
+        const auto at = std::ranges::lower_bound(links, address.ifindex, {}, &One::ifindex);
+        if (at != links.end() && at->ifindex == address.ifindex)
+            at->addresses.push_back(std::move(address.text));
+    };
+    const auto listed = host::ask(socket, request, {forget, take});
+    if (!listed) return std::unexpected(listed.error());
+    if (!*listed) return fail("the kernel refuses to list addresses");
+    for (auto& link : links)
+        std::ranges::sort(link.addresses);
+    return {};
 }
 
 } // namespace
@@ -104,21 +129,17 @@ Result<void> read_addresses(std::span<Nic> nics) {
     }
     if (nlmsg_append(request->get(), &wanted, sizeof wanted, NLMSG_ALIGNTO) < 0)
         return fail("cannot allocate a netlink message");
-    const auto forget = [&] {
-        for (auto& nic : nics)
-            nic.addresses.clear();
-    };
-    const auto take = [&](const nlmsghdr& head) {
-        auto address = parse_address(head);
-        auto* nic = address.text.empty() ? nullptr : find_nic(nics, address.ifindex);
-        if (nic != nullptr) nic->addresses.push_back(std::move(address.text));
-    };
-    const auto listed = host::ask(**socket, **request, {forget, take});
-    if (!listed) return std::unexpected(listed.error());
-    if (!*listed) return fail("the kernel refuses to list addresses");
-    for (auto& nic : nics)
-        std::ranges::sort(nic.addresses);
-    return {};
+    return list_addresses(**socket, **request, std::nullopt, nics);
+}
+
+Result<void> read_addresses(nl_sock& socket, std::optional<int> space, std::vector<Link>& links) {
+    auto request = host::make_request(RTM_GETADDR, NLM_F_DUMP);
+    if (!request) return std::unexpected(request.error());
+    ifaddrmsg wanted{};
+    if (nlmsg_append(request->get(), &wanted, sizeof wanted, NLMSG_ALIGNTO) < 0 ||
+        (space && nla_put_s32(request->get(), IFA_TARGET_NETNSID, *space) < 0))
+        return fail("cannot allocate a netlink message");
+    return list_addresses(socket, **request, space, std::span(links));
 }
 
 } // namespace affinityd::netdev

@@ -33,9 +33,14 @@ std::vector<const Nic*> Stacks::walk(const Nic& from) const {
                 lower != by_name_.end() && seen.insert(lower->second).second)
                 open.push_back(&nics_[lower->second]);
     }
-    std::vector<const Nic*> bottom;
-    for (const std::size_t i : seen)
-        if (nics_[i].lower.empty() && is_physical(nics_[i])) bottom.push_back(&nics_[i]);
+    std::vector<const Nic*> bottom, ends;
+    for (const std::size_t i : seen) {
+        const auto& nic = nics_[i];
+        if (nic.lower.empty() && is_physical(nic)) bottom.push_back(&nic);
+        if (nic.lower.empty() && nic.master.empty() && !nic.is_representor && !takes_ports(nic))
+            ends.push_back(&nic);
+    }
+    if (bottom.empty()) return ends; // the end of a pair: in a container, the NIC
     return bottom;
 }
 

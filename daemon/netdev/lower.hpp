@@ -42,7 +42,8 @@ class Stacks {
     /// bridge without ports has none. Each device is
     /// visited once, so that loops and diamonds in a hostile recording cost no more than a list. Lower
     /// devices that are not among these (in another network namespace) are left out, and so is what is not
-    /// physical: a bridge's ports to guests and containers.
+    /// physical (a bridge's ports to guests and containers), but where nothing is: then it is what is no
+    /// port.
     [[nodiscard]] std::vector<const Nic*> under(const Nic& nic) const;
     /// Names of physical interfaces that carry no traffic, because a bond uses another of its ports, or
     /// because they have no link while another port has.

@@ -163,28 +163,6 @@ unsigned parse_flags(std::string_view flags) {
     return status == std::errc{} && end == flags.data() + flags.size() ? value : 0;
 }
 
-/// Names of interfaces with a default route, by the tables of /proc/net: names and flags stand at fixed
-/// places of a line. Source: net/ipv4/fib_trie.c, net/ipv6/route.c.
-std::set<std::string, std::less<>> default_routes(const host::Dir& proc) {
-    constexpr std::size_t most_text = 1U << 20; // of a router with very many routes the first
-    constexpr std::string_view no_bits = "00000000000000000000000000000000";
-    std::set<std::string, std::less<>> names;
-    const auto lines = [&](const char* file, const auto& take) {
-        const auto text = proc.read(file, most_text);
-        if (!text || !*text) return;
-        for (const auto line : split(**text, '\n'))
-            take(split_words(line));
-    };
-    lines("net/route", [&](const auto& words) {
-        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000") names.emplace(words[0]);
-    });
-    lines("net/ipv6_route", [&](const auto& words) {
-        if (words.size() > 9 && words[0] == no_bits && words[1] == "00") names.emplace(words[9]);
-    });
-    names.erase("lo"); // a route that refuses
-    return names;
-}
-
 /// Which port of a bond carries the traffic, where the others are spares. Source:
 /// Documentation/networking/bonding.rst: with balance-tlb, too, one port receives.
 std::optional<std::string> read_active_lower(const host::Dir& sys, const std::string& base) {
@@ -269,6 +247,27 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
 
 } // namespace
 
+/// Names and flags stand at fixed places of a line. Source: net/ipv4/fib_trie.c, net/ipv6/route.c.
+std::set<std::string, std::less<>> default_routes(const host::Dir& proc, const std::string& process) {
+    constexpr std::size_t most_text = 1U << 20; // of a router with very many routes the first
+    constexpr std::string_view no_bits = "00000000000000000000000000000000";
+    std::set<std::string, std::less<>> names;
+    const auto lines = [&](const char* file, const auto& take) {
+        const auto text = proc.read(process + file, most_text);
+        if (!text || !*text) return;
+        for (const auto line : split(**text, '\n'))
+            take(split_words(line));
+    };
+    lines("net/route", [&](const auto& words) {
+        if (words.size() > 7 && words[1] == "00000000" && words[7] == "00000000") names.emplace(words[0]);
+    });
+    lines("net/ipv6_route", [&](const auto& words) {
+        if (words.size() > 9 && words[0] == no_bits && words[1] == "00") names.emplace(words[9]);
+    });
+    names.erase("lo"); // a route that refuses
+    return names;
+}
+
 Result<void> NicReader::begin_nic() {
     auto nic = read_files(root_->sys(), names_[next_]);
     if (!nic) return std::unexpected(nic.error());
@@ -307,7 +306,7 @@ Result<void> NicReader::go_on() {
     case Stage::files:
         if (next_ < names_.size()) return begin_nic();
         std::ranges::stable_sort(nics_, {}, &Nic::ifindex);
-        for (const auto names = default_routes(root_->proc()); auto& nic : nics_)
+        for (const auto names = default_routes(root_->proc(), ""); auto& nic : nics_)
             nic.has_default_route = names.contains(nic.name);
         stage_ = root_->is_live() ? Stage::names : Stage::done;
         return {};
@@ -367,7 +366,7 @@ Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& n
     for (const auto& queue : *queues)
         read_queue(root.sys(), queue, **nic);
     sort_queues(**nic);
-    (*nic)->has_default_route = default_routes(root.proc()).contains(name);
+    (*nic)->has_default_route = default_routes(root.proc(), "").contains(name);
     if (!root.is_live()) return nic;
     for (auto* ask : {read_addresses, read_other_names, read_napi, read_channels})
         if (auto asked = ask({&**nic, 1}); !asked) return std::unexpected(asked.error());

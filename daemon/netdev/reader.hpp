@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace affinityd::host {
+class Dir;
 class Root;
-}
+} // namespace affinityd::host
 
 namespace affinityd::netdev {
 
@@ -63,5 +65,10 @@ class NicReader {
 /// The same of one interface: its own files, and netlink asked for it alone. No value: no interface has the
 /// name (any more).
 [[nodiscard]] Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& name);
+
+/// Names of interfaces with a default route, by the tables net/ in a process's folder, "PID/", or this one's,
+/// "".
+[[nodiscard]] std::set<std::string, std::less<>> default_routes(const host::Dir& proc,
+                                                                const std::string& process);
 
 } // namespace affinityd::netdev

@@ -513,6 +513,7 @@ json to_json(const ProcessExplanation& process) {
     if (!process.automatic.empty()) value["auto"] = process.automatic;
     if (process.kept_off) value["kept_off"] = planner::Reason(*process.kept_off).text;
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
+    if (!process.way.empty()) value["way"] = process.way;
     for (const auto& listener : process.accepting.listeners)
         value["listeners"].push_back({{"port", listener.port},
                                       {"protocol", listener.is_datagram ? "udp" : "tcp"},

@@ -282,6 +282,7 @@ struct ProcessExplanation {
     std::vector<Considered> considered;
     std::vector<std::string> nics;
     std::string nics_note; ///< as in ProcessStatus
+    std::string way{};     ///< from its network namespace to these, hop by hop; "": it is in the daemon's
     /// Its listeners that get the connections of one CPU, and why others do not.
     struct Accepting {
         struct Listener {

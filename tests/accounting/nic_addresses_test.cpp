@@ -24,7 +24,7 @@ TEST(NicAddresses, EveryNicOfAnAddressIsFoundButLoopback) {
     nics[2].up = false;
     const NicAddresses addresses(nics);
     const auto find = [&](const char* text) {
-        const auto found = addresses.find(inventory::IpAddress::parse(text).value());
+        const auto found = addresses.book(0).find(inventory::IpAddress::parse(text).value());
         return std::vector<unsigned>(found.begin(), found.end());
     };
     using Numbers = std::vector<unsigned>;
@@ -34,7 +34,7 @@ TEST(NicAddresses, EveryNicOfAnAddressIsFoundButLoopback) {
     EXPECT_EQ(find("192.0.2.9"), Numbers{3});
     EXPECT_EQ(find("127.0.0.1"), Numbers{});
     EXPECT_EQ(addresses.name(2), "eth1");
-    EXPECT_TRUE(std::ranges::equal(addresses.reachable(), Numbers{1})) << "up, and a device";
+    EXPECT_TRUE(std::ranges::equal(addresses.book(0).reachable, Numbers{1})) << "up, and a device";
 }
 
 TEST(NicAddresses, AnAddressOfADummyIsThatOfNicsWithADefaultRoute) {
@@ -43,7 +43,7 @@ TEST(NicAddresses, AnAddressOfADummyIsThatOfNicsWithADefaultRoute) {
     nics[0].is_detached = true;
     nics[2].lower = {"eth0"};
     const auto find = [&](const char* text) {
-        return NicAddresses(nics).find(inventory::IpAddress::parse(text).value()).size();
+        return NicAddresses(nics).book(0).find(inventory::IpAddress::parse(text).value()).size();
     };
     EXPECT_EQ(find("192.0.2.1"), 0U);
     nics[2].has_default_route = true;
@@ -66,7 +66,7 @@ TEST(NicAddresses, AnAddressOfABridgeOrBondIsThatOfItsDevicesAndNeverAGuests) {
     nics[5].lower = {"vnet0"};
     const NicAddresses addresses(nics);
     const auto find = [&](const char* text) {
-        const auto found = addresses.find(inventory::IpAddress::parse(text).value());
+        const auto found = addresses.book(0).find(inventory::IpAddress::parse(text).value());
         return std::vector<unsigned>(found.begin(), found.end());
     };
     using Numbers = std::vector<unsigned>;
@@ -76,7 +76,7 @@ TEST(NicAddresses, AnAddressOfABridgeOrBondIsThatOfItsDevicesAndNeverAGuests) {
     EXPECT_EQ(find("192.0.2.4"), Numbers{}) << "a guest's";
     EXPECT_EQ(find("192.0.2.5"), Numbers{});
     EXPECT_EQ(find("192.0.2.6"), Numbers{6}) << "the host's own";
-    EXPECT_TRUE(std::ranges::equal(addresses.reachable(), (Numbers{0, 1})));
+    EXPECT_TRUE(std::ranges::equal(addresses.book(0).reachable, (Numbers{0, 1})));
 }
 
 } // namespace

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""affinityctl shows policy files before a daemon reads them: plan FILE on this machine, policies beside a faulty file, folders
-that are not there."""
+"""affinityctl shows policy files before a daemon reads them: policies beside a faulty file, folders that are not there."""
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import tempfile
 import unittest
@@ -29,35 +27,6 @@ class Preview(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
-
-    def sleeper(self):
-        """A process of a name that no other one has; it may run everywhere that this test may."""
-        name = f"aff-{os.getpid()}"[:15]
-        program = self.folder / name
-        shutil.copy(shutil.which("sleep"), program)
-        process = subprocess.Popen([program, "600"])
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process, name
-
-    def test_plan_previews_a_file_that_is_not_installed(self):
-        process, name = self.sleeper()
-        before = os.sched_getaffinity(process.pid)
-        cpu = min(before)
-        file = self.write("preview.yaml", f"version: 1\nmatch: {{comm: {name}}}\ncpus: \"{cpu}\"\nbind: set\n")
-        done = self.run_verb("plan", file, "--json")
-        self.assertEqual(0, done.returncode, done.stderr)
-        actions = json.loads(done.stdout)["actions"]
-        if len(before) > 1:
-            [action] = actions
-            self.assertEqual((process.pid, str(cpu), "preview"), (action["tid"], action["to"], action["policy"]))
-            self.assertIn(str(process.pid), self.run_verb("plan", file).stdout)
-        self.assertEqual(before, os.sched_getaffinity(process.pid), "a preview changes nothing")
-
-    def test_plan_of_a_faulty_file_says_what_is_wrong(self):
-        done = self.run_verb("plan", self.write("faulty.yaml", FAULTY))
-        self.assertEqual(3, done.returncode)
-        self.assertIn("faulty.yaml:3:1: error: unknown key 'cpu'", done.stderr)
 
     def test_a_faulty_file_does_not_hide_the_others(self):
         self.write("p/good.yaml", GOOD)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """VERB --json-schema describes the output of VERB --json, here on recorded machines; tests/blackbox has the verbs that ask a daemon."""
+import functools
 import json
 import os
 import pathlib
@@ -23,8 +24,12 @@ class Schema(unittest.TestCase):
         self.assertIn(done.returncode, code if isinstance(code, tuple) else (code,), done.stdout + done.stderr)
         return json.loads(done.stdout)
 
+    @functools.cache
+    def schema(self, verb):
+        return self.ask(*verb.split(), "--json-schema")
+
     def check(self, verb, *words, code=0):
-        self.assertEqual([], list(faults(self.ask("--json", *words, code=code), self.ask(*verb.split(), "--json-schema")))[:10], words)
+        self.assertEqual([], list(faults(self.ask("--json", *words, code=code), self.schema(verb)))[:10], words)
 
     def test_recorded_machines(self):
         for name in ("small", "foong"):
@@ -63,7 +68,7 @@ class Schema(unittest.TestCase):
         for verb in ("status", "watch", "plan", "explain", "check", "suggest", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
                      "release", "try", "keep", "history", "locality", "sharers", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
                      "measure cache"):
-            schema = self.ask(*verb.split(), "--json-schema")
+            schema = self.schema(verb)
             found = list(lines(schema.get("items", schema), verb))
             self.assertTrue(found)
             self.assertEqual([], [place for place, text in found if not text])

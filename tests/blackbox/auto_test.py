@@ -3,7 +3,7 @@
 worth something to it and nothing to chance."""
 import time
 
-from house import House, allowed, comm, group, policy, python, read, report, wait_for
+from house import allowed, comm, group, policy, python, report, wait_for
 from nets import Net
 
 DEAR = """import os, socket, sys, time
@@ -43,7 +43,7 @@ class Auto(Net):
 
     def test_it_takes_what_is_cheaper_and_keeps_it_over_a_restart(self):
         self.served = self.begin()
-        time.sleep(7)
+        self.served.later(3)
         self.assertEqual("waits for traffic", self.state())
         self.assertEqual(self.everywhere, allowed(self.server.pid))
         self.spawn(*self.far.command(*python(SOURCE)))
@@ -64,5 +64,5 @@ class Auto(Net):
         self.served.start()
         self.assertEqual(state, self.state())
         wait_for(lambda: allowed(self.server.pid) == "0", "the next daemon keeps the choice")
-        time.sleep(7)
+        self.served.later(3)
         self.assertEqual(state, self.state())  # nothing is tried again

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """affinityctl check on a recorded machine: what of a file fits nothing there."""
-from house import affinityctl
-from recorded import Planned
+from house import House, affinityctl
+from recorded import Planned, Recorded
 from server_worlds import Host
 
 
@@ -46,3 +46,57 @@ class Notes(Planned):
         self.assertEqual([("'irqs': no interrupt here has the handler '41'", "numbers change from boot to boot: interrupt 41 has the handler 'eth0-TxRx-1'"),
                           ("'irqs': no interrupt here has the handler 'eth0-TxRx-7'", "did you mean 'eth0-TxRx-0'?"),
                           ("'irqs': no interrupt here has the handler 'ttyS0'", "affinityctl irqs lists the handlers")], [one[1:] for one in found])
+
+
+class Files(House):
+    """On a machine of two CPUs without processes."""
+
+    GOOD = 'version: 1\nmatch: {comm: redis-server, user: redis}\naffinity: process\ncpus: "1"\nbind: set\n'
+    UNSAFE = "\x1b[2J\u202e\u009b"
+
+    def setUp(self):
+        super().setUp()
+        self.root = Recorded(self.bin / "root", cpus=2).root
+
+    def check(self, *words, **options):
+        return affinityctl("--root", self.root, "check", *words, **options)
+
+    def file(self, name, text):
+        path = self.bin / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return path
+
+    def test_each_finding(self):
+        some = "version: 1\nmatch: {comm: redis-server}\n"
+        for keys, code, said in (
+                ('cpus: "1"', 0, ":2:1: note: any user can start a process that meets these conditions (add 'user', or a 'unit' that root starts)"),
+                ("affinity: full", 0, ":2:1: warning: any user can start"), ("cpus: 1-2", 3, ":3:7: error: CPU 2 does not exist on this machine (it has 0-1)"),
+                ('cpus: "1"\nexclusive: true', 0, "note: 'exclusive' is no fence"), ("cpus: all\nbind: set", 0, "note: it restricts nothing on this machine"),
+                ('cpu: "1"', 3, ":3:1: error: unknown key 'cpu' (did you mean 'cpus'?)\n    cpu: \"1\"\n    ^^^\n")):
+            with self.subTest(keys):
+                self.assertIn(said, self.check(self.file("redis.yaml", f"{some}{keys}\n"), code=code).out)
+        self.assertEqual("0 errors, 0 warnings, 0 notes; 1 policy without errors\n", self.check(self.file("redis.yaml", self.GOOD)).out)
+        warned = self.file("redis.yaml", "match: {comm: redis-server, user: redis}\n")
+        self.check(warned)
+        self.check("--strict", warned, code=3)
+        found = self.check("--json", self.file("redis.yaml", some + "bind: wide\n"), code=3).json
+        self.assertEqual((False, 1), (found["ok"], found["errors"]))
+        self.assertEqual((3, 7), next((one["line"], one["column"]) for one in found["diagnostics"] if one["severity"] == "error"))
+
+    def test_folders_override_and_files_that_are_named_do_not(self):
+        vendor = self.file("vendor/redis.yaml", self.GOOD)
+        mask = self.file("etc/redis.yaml", "")
+        self.assertIn(f"{mask}: masks ", self.check(vendor.parent, mask.parent).out)
+        one, other = (self.file(f"{folder}/redis.yaml", self.GOOD) for folder in "ab")
+        self.assertIn(f"{other}:1:1: error: a policy of this name is in {one} too", self.check(one, other, code=3).out)
+
+    def test_nothing_that_a_terminal_acts_upon_is_printed(self):
+        folder = self.file(f"vendor/redis{self.UNSAFE}\udcff/redis.yaml", self.GOOD).parent
+        self.file(f"etc/{self.UNSAFE}\udcff.yaml", self.GOOD)
+        self.file("etc/redis.yaml", "")
+        line = self.file("line.yaml", f"version: 1\nmatch: {{comm: a{self.UNSAFE}\udcff}}\n")
+        for words in ((folder, self.bin / "etc"), (line,)):
+            said = self.check(*words, code=None, errors="surrogateescape").text
+            self.assertIn("\\x1b[2J\\u202e\\u009b\\xff", said)
+            self.assertEqual(set(), {*self.UNSAFE[:1], *self.UNSAFE[-2:], "\udcff"} & set(said))

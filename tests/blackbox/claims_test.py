@@ -15,7 +15,7 @@ class Order(House):
         self.daemon(**policies)
         self.expect(self.program("web"), wanted)
 
-    def test_which_policy_counts(self):
+    def test_the_higher_priority_counts_then_more_conditions_then_the_first_name(self):
         zero, one = (policy("web", cpus=cpu, bind="set", settle=0) for cpu in "01")
         rows = {"the higher priority": ("1", {"a": zero, "b": one | {"priority": 5}}),
                 "the higher priority, in the other order": ("1", {"a": one | {"priority": 5}, "b": zero}),
@@ -92,7 +92,7 @@ class Exclusive(House):
         checked = daemon.ctl("check", daemon.policies).text
         self.assertIn("'excl' claims CPU 1", checked)
 
-    def test_a_policy_that_has_no_cpu_left(self):
+    def test_a_policy_whose_cpus_are_all_claimed_by_another_has_none_and_check_says_so(self):
         for name in ("asame", "same"):  # the claim counts first, whatever the order of names
             with self.subTest(name):
                 self.fresh()
@@ -115,7 +115,7 @@ class Exclusive(House):
 class Default(House):
     OWN_PIDS = True
 
-    def test_all_that_no_other_policy_wants(self):
+    def test_a_default_policy_takes_all_that_no_other_wants(self):
         web, other = self.program("web"), self.program("other")
         daemon = self.daemon(PASSES, web=policy("web", cpus="1", bind="set"), rest={"version": 1, "default": True, "cpus": "0", "bind": "set"})
         self.expect(web, "1")

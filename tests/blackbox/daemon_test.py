@@ -28,7 +28,7 @@ class Start(House):
             os.read(read_end, 4096)
         return go
 
-    def test_a_hangup_during_the_start(self):
+    def test_a_hangup_during_the_start_does_not_end_it(self):
         web = self.program("web")
         daemon = self.daemon(start=False, web=WEB)
         go = self.held(daemon)
@@ -53,7 +53,7 @@ class Start(House):
                 self.assertEqual(0, daemon.process.wait(timeout=60))
                 self.at(web, self.everywhere)
 
-    def test_a_second_one_in_the_same_place(self):
+    def test_a_second_one_in_the_same_place_is_refused_and_the_first_goes_on(self):
         daemon = self.daemon(web=WEB)
         self.assertIn("runs here already", run(*daemon.command(), code=4).err)
         self.assertEqual(1, len(daemon.status()["policies"]), "the first goes on")
@@ -92,7 +92,7 @@ class Disks(House):
         for program in (web, late):
             self.expect_threads(program, self.everywhere)
 
-    def test_a_runtime_folder_that_is_removed(self):
+    def test_a_stop_restores_all_though_the_runtime_folder_was_removed(self):
         web = self.program("web")
         daemon = self.daemon(web=WEB)
         self.expect(web, "0")
@@ -102,7 +102,7 @@ class Disks(House):
 
 
 class Logs(House):
-    def test_a_reader_of_the_log_that_ends(self):
+    def test_a_reader_of_the_log_that_ends_does_not_end_the_daemon(self):
         web = self.program("web")
         daemon = self.daemon(start=False, web=WEB)
         daemon.process = subprocess.Popen(daemon.command(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -180,7 +180,7 @@ class Journals(House):
         self.expect_threads(web, "0")
         return web, daemon
 
-    def test_a_torn_line(self):
+    def test_a_torn_line_of_the_journal_is_dropped_and_the_others_are_restored(self):
         web, daemon = self.placed()
         daemon.kill()
         with (daemon.folder / "run/undo.journal").open("ab") as file:
@@ -189,7 +189,7 @@ class Journals(House):
         daemon.stop()
         self.expect_threads(web, self.everywhere)
 
-    def test_of_another_kind(self):
+    def test_a_journal_that_is_a_pipe_a_folder_or_garbage_keeps_no_task_from_its_own_mask(self):
         for what, spoil in (("a pipe", lambda path: (path.unlink(), os.mkfifo(path))),
                             ("a folder", lambda path: (path.unlink(), path.mkdir())), ("garbage", lambda path: path.write_bytes(os.urandom(4096)))):
             with self.subTest(what):

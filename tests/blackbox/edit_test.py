@@ -100,7 +100,7 @@ class Edit(House):
         self.assertIn("belongs to user 65534", self.edit("echo '# mine' >>\"$1\"", answers="s\n", code=1).json["message"])
         self.assertEqual([], list(self.copies.iterdir()))
 
-    def test_nothing_changed(self):
+    def test_an_edit_without_a_change_keeps_no_copy(self):
         self.assertEqual("unchanged", self.edit("true").json["outcome"])
         self.assertEqual([], list(self.copies.iterdir()))
 

@@ -5,12 +5,13 @@ import contextlib
 import os
 import pathlib
 import re
+import resource
 import socket
-import struct
+import stat
 import threading
 import time
 
-from house import House, policy, read, report, wait_for
+from house import AUTHENTICATED, House, bus_call, measured, policy, read, report, wait_for
 from nets import Net
 
 WEB = policy("web", cpus="0", bind="set", settle=0)
@@ -141,26 +142,93 @@ class Containers(Net):
                      lambda: f"the fight is noticed: {[queue['state'] for queue in daemon.status()['queues']]}")
 
 
+class PrivateSocket(House):
+    """Whoever comes to the private socket of root, the daemon answers others and ends."""
+
+    # No words at all, a header of 128 MiB, of an endianness that does not exist, and half of one.
+    JUNK = (b"GET / HTTP/1.0\r\n\r\n", b"A" * 100000, b"\0", AUTHENTICATED, AUTHENTICATED + b"l\1\0\1\xff\xff\xff\x07\1\0\0\0\xff\xff\xff\x03",
+            AUTHENTICATED + b"X\1\0\1" + b"\0\0\0\0\1\0\0\0\0\0\0\0" + b"\xff" * 64, AUTHENTICATED + bytes(4096), AUTHENTICATED + b"l")
+
+    def ends(self, daemon):
+        self.assertLess(measured(lambda: daemon.stop() is None, "it ends"), 20)
+
+    def test_it_is_roots_and_goes_with_the_daemon(self):
+        daemon = self.daemon(web=WEB)
+        path = daemon.folder / "run/control"
+        self.assertEqual(stat.S_IFSOCK | 0o600, path.lstat().st_mode)
+        daemon.kill()
+        self.assertTrue(path.exists())
+        daemon.start()
+        self.assertEqual("web", daemon.status()["policies"][0]["name"])
+        daemon.stop()
+        self.assertFalse(path.exists())
+
+    def test_wrong_calls_are_refused_and_others_are_answered(self):
+        daemon = self.daemon(web=WEB)
+        for error, method, *words in (("UnknownMethod", "Destroy"), ("InvalidArgs", "Explain"), ("InvalidArgs", "Explain", "1", "2"), ("InvalidArgs", "Reload", "x"),
+                                      ("InvalidArgs", "Begin", "GetStatus", ""), ("InvalidArgs", "Begin", "apply", ""), ("InvalidArgs", "Begin", "", "")):
+            with self.subTest(method, words=words):
+                is_error, head, _ = daemon.call(method, *words)
+                self.assertTrue(is_error)
+                self.assertIn(f"org.freedesktop.DBus.Error.{error}".encode(), head)
+        for word in ("", "../../etc", "%s%n", "\1\2\n", "a" * (1 << 20)):
+            self.assertTrue(daemon.call("Release", word)[0] or not word, word[:20])
+        for junk in self.JUNK:
+            daemon.connect(junk)
+        self.assertEqual("web", daemon.status()["policies"][0]["name"])
+
+    def test_silent_peers_make_room_for_others_and_hold_up_no_end(self):
+        daemon = self.daemon(web=WEB)
+        peers = [daemon.connect() for _ in range(80)]
+        for peer in peers:
+            peer.setblocking(False)
+
+        def closed():
+            found = []
+            for at, peer in enumerate(peers):
+                with contextlib.suppress(BlockingIOError):
+                    if not peer.recv(1):
+                        found.append(at)
+            return found
+        wait_for(lambda: closed() == list(range(16)), lambda: f"the oldest of more than 64 are closed: {closed()} are")
+        self.assertEqual("web", daemon.status()["policies"][0]["name"])
+        self.ends(daemon)
+
+    def test_one_that_never_reads_holds_up_no_end(self):
+        daemon = self.daemon(**{f"p{number}": policy(f"p{number}", cpus="0", description="x" * 4000) for number in range(100)})
+        daemon.connect(AUTHENTICATED + b"".join(bus_call(serial, "GetStatus") for serial in range(1, 20)))
+        daemon.status()
+        self.ends(daemon)
+
+    def test_without_a_descriptor_for_it_one_waits_and_the_daemon_rests(self):
+        daemon = self.daemon({"reconcile": "1h"}, web=WEB)
+        daemon.calm()
+        used = {int(fd) for fd in os.listdir(f"/proc/{daemon.process.pid}/fd")}
+        before = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (next(fd for fd in range(1024) if fd not in used), before[1]))
+        peer = daemon.connect(b"\0AUTH EXTERNAL\r\nDATA\r\n")
+        peer.settimeout(1)
+        spent = self.cpu_seconds(daemon)
+        with self.assertRaises(TimeoutError):
+            peer.recv(1)
+        self.assertLess(self.cpu_seconds(daemon) - spent, 0.5)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, before)
+        peer.settimeout(60)
+        self.assertTrue(peer.recv(1))
+
+    @staticmethod
+    def cpu_seconds(daemon):
+        return sum(map(int, read(f"/proc/{daemon.process.pid}/stat").rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 class Callers(House):
     """Programs of root that call over the private socket, and read nothing."""
-    ALONE = True
+    LONG = True
     PLAIN = True  # it measures memory, and a sanitizer keeps what was freed
     PEERS, CALLS = 40, 300
 
-    @staticmethod
-    def call(serial):
-        """A call of GetStatus as the bytes of a message."""
-        fields = b""
-        for code, kind, text in ((1, b"o", b"/org/affinityd"), (2, b"s", b"org.affinityd.Manager1"), (3, b"s", b"GetStatus")):
-            fields += bytes(-len(fields) % 8) + bytes([code, 1]) + kind + b"\0" + struct.pack("<I", len(text)) + text + b"\0"
-        return b"l\1\0\1" + struct.pack("<III", 0, serial, len(fields)) + fields + bytes(-len(fields) % 8)
-
     def peer(self, daemon):
-        made = socket.socket(socket.AF_UNIX)
-        self.stack.callback(made.close)
-        made.connect(str(daemon.folder / "run/control"))
-        made.sendall(b"\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n" + b"".join(map(self.call, range(1, self.CALLS + 1))))
-        return made
+        return daemon.connect(AUTHENTICATED + b"".join(bus_call(serial, "GetStatus") for serial in range(1, self.CALLS + 1)))
 
     @staticmethod
     def is_closed(peer):

@@ -20,6 +20,8 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -119,6 +121,22 @@ def document(**keys):
 def policy(comm=None, **keys):
     """A policy for programs of that name (House makes it unique), or with a `match` of its own."""
     return {"version": 1} | ({"match": {"comm": comm}} if comm is not None else {}) | keys
+
+
+AUTHENTICATED = b"\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"
+
+
+def bus_call(serial, method, *words):
+    """A call of the daemon as the bytes of a message; its words are texts."""
+    def text(value):
+        return struct.pack("<I", len(value)) + value + b"\0"
+    body, fields = b"", b""
+    for word in words:
+        body += bytes(-len(body) % 4) + text(word.encode())
+    signature = [(8, b"g", b"s" * len(words))] if words else []
+    for code, kind, value in ((1, b"o", b"/org/affinityd"), (2, b"s", b"org.affinityd.Manager1"), (3, b"s", method.encode()), *signature):
+        fields += bytes(-len(fields) % 8) + bytes([code, 1]) + kind + b"\0" + (bytes([len(value)]) + value + b"\0" if kind == b"g" else text(value))
+    return b"l\1\0\1" + struct.pack("<III", len(body), serial, len(fields)) + fields + bytes(-len(fields) % 8) + body
 
 
 class Answer:
@@ -226,7 +244,7 @@ class Daemon:
 
     def __init__(self, stack, policies, settings=None, arguments=(), namespace=()):
         """`policies`: {name: keys or text}; `settings`: keys of affinityd.yaml; `namespace`: the words that begin its command."""
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-test-", dir=SCRATCH))
+        self.stack, self.folder = stack, pathlib.Path(tempfile.mkdtemp(prefix="affinityd-test-", dir=SCRATCH))
         stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.policies = self.folder / "policies"
         self.policies.mkdir()
@@ -281,6 +299,31 @@ class Daemon:
             raise AssertionError(f"affinityctl {words}: {answer.code} instead of {code}\n{answer.text}"
                                  + ("" if over is None else f"the daemon ended with {over}: {self.text()}"))
         return answer
+
+    def connect(self, sent=b""):
+        """A connection to the private socket, which the test's end closes."""
+        made = socket.socket(socket.AF_UNIX)
+        self.stack.callback(made.close)
+        made.settimeout(60)
+        made.connect(str(self.folder / "run/control"))
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            made.sendall(sent)
+        return made
+
+    def call(self, method, *words):
+        """The answer to a call over the private socket: whether it is an error, the head of its message, and its text."""
+        with self.connect(AUTHENTICATED + bus_call(1, method, *words)) as made:
+            answer = b""
+            while got := made.recv(65536):
+                answer += got
+                reply = answer.partition(b"OK ")[2].partition(b"\r\n")[2]
+                if len(reply) < 16:
+                    continue
+                length, _, head = struct.unpack_from("<III", reply, 4)
+                begin = 16 + head + -head % 8
+                if len(reply) >= begin + length:
+                    return reply[1] == 3, reply[16:begin], reply[begin + 4:begin + length - 1].decode()
+        raise AssertionError(f"{method}: it does not answer")
 
     def status(self):
         return self.ctl("status", "--json", code=(0, 3)).json  # 3: something needs attention

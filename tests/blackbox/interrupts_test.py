@@ -25,7 +25,7 @@ class Placing(OnMachine):
         self.acting(nic=IRQ | {"cpus": "2-3"})
         self.assertEqual({2, 3}, set().union(*self.apart(irqs)))
 
-    def test_channels_that_come(self):
+    def test_interrupts_of_channels_that_are_added_are_placed_too(self):
         irqs = self.nic("eth0", 2)
         daemon = self.acting(nic=IRQ)
         self.apart(irqs)
@@ -51,7 +51,7 @@ class Placing(OnMachine):
 class Undo(OnMachine):
     """However it ends, each interrupt has what it had before."""
 
-    def test_every_end(self):
+    def test_originals_are_back_after_each_way_to_end(self):
         def killed(daemon):
             daemon.kill()
             daemon.start()
@@ -77,7 +77,7 @@ class Undo(OnMachine):
                 end(daemon)
                 self.originals()
 
-    def test_kept(self):
+    def test_with_on_stop_keep_they_stay_and_a_later_daemon_still_knows_the_originals(self):
         irqs = self.nic("eth0", 2)
         daemon = self.acting(nic=IRQ | {"on_stop": "keep"})
         places = self.apart(irqs)
@@ -330,7 +330,7 @@ class Irqbalance(OnMachine):
         self.folder.mkdir()
         self.MORE = type(self).MORE.format(folder=self.folder)
 
-    def test_before_and_after(self):
+    def test_irqbalance_leaves_ours_alone_whichever_of_both_starts_first(self):
         for order in ("irqbalance first", "the daemon first"):
             with self.subTest(order):
                 irqs = self.nic("eth0", 2) if order == "irqbalance first" else irqs

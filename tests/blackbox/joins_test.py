@@ -106,7 +106,7 @@ class Joins(House):
         # Its command line may be late on a busy machine; until then no policy wants it.
         wait_for(lambda: program.join(1, "io") == -errno.ECANCELED, "the release is told")
 
-    def test_other_users_and_children(self):
+    def test_programs_of_other_users_and_their_children_may_join(self):
         program = self.start(user=NOBODY)
         self.assertEqual(1, program.join(0, "io"))
         self.assertEqual("0", program.mask(0))
@@ -124,7 +124,7 @@ class Joins(House):
             else:
                 self.assertEqual(4, done.stdout.count("policy none"), done.stdout + done.stderr)
 
-    def test_threads_of_another_pid_namespace(self):
+    def test_threads_of_another_pid_namespace_join_by_their_own_numbers(self):
         program = self.start(before=("unshare", "--pid", "--fork", "--mount-proc"))
         tid = program.ask(1, "where")["tid"]
         self.assertLess(tid, 100, "its own numbers")

@@ -231,7 +231,7 @@ class Locality(House):
         answer = run("unshare", "--pid", "--fork", "--mount-proc", PROGRAMS["affinityctl"], "locality", "--for", "100ms")
         self.assertEqual((1, True), (answer.code, "PID namespace" in answer.text))
 
-    def test_one_interface(self):
+    def test_of_one_interface_only_its_own_flows_count(self):
         """Flows of other interfaces do not count, nor those of an interface with the same number elsewhere."""
         workers = self.workers()
         self.client(4, 4000, 0.002)
@@ -346,7 +346,7 @@ class Locality(House):
         watching.send_signal(signal.SIGINT)
         self.assertLess(self.finish(watching)["seconds"], 60)
 
-    def test_what_is_not_there(self):
+    def test_a_subject_that_is_not_there_is_said(self):
         with tempfile.TemporaryDirectory(prefix="affinityd-locality-") as folder:
             silent = ("--runtime-dir", folder)
             self.assertIn("there is no process", locality("999999999", *silent, code=1))

@@ -204,7 +204,7 @@ class Claims(House):
 
 
 class Named(House):
-    def test_an_exe_through_links(self):
+    def test_exe_names_a_program_through_links_too(self):
         target = self.copy_of("/bin/sleep", "sleeper")
         link = self.bin / "link"
         link.symlink_to(target)

@@ -71,7 +71,7 @@ class Runs(House):
         self.running.start()
         self.assertEqual((first["id"], last), (records(self.running)[0]["id"], self.running.status()["measurement"]["last"]))
 
-    def test_bytes_bound_it(self):
+    def test_a_run_ends_after_the_bytes_that_the_settings_allow(self):
         record = self.measured(duration="30s", bytes="50M")
         self.assertEqual(("done", 50_000_000), (record["outcome"], record["bytes"]))
 
@@ -79,7 +79,7 @@ class Runs(House):
         self.assertEqual("peer_gone", self.measured(duration="20s", target=Peer(self.stack).target)["outcome"])
         self.assertEqual("unreachable", self.measured(duration="1s", target="127.0.0.1:9")["outcome"])
 
-    def test_killed(self):
+    def test_a_run_that_is_killed_is_recorded_so(self):
         daemon = self.daemon({"measure": {"duration": "30s"}})
         child, _ = self.begun(daemon)
         daemon.ctl("measure", code=1)  # one at a time

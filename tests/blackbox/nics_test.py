@@ -103,7 +103,7 @@ class Links(Net):
     def irq(self, **keys):
         return {"version": 1, "affinity": "irq", "nics": [f"?{self.mark}"]} | keys
 
-    def test_come_change_be_renamed_and_go(self):
+    def test_interfaces_are_followed_as_they_come_change_are_renamed_and_go(self):
         nic, other = self.nic("x"), self.nic("y")
         daemon = self.inside(named=self.irq())
 
@@ -199,7 +199,7 @@ class Bridges(Net):
         now = self.settings()
         return {name for name, maps in self.before.items() if now[name] != maps}
 
-    def test_who_is_placed(self):
+    def test_only_interfaces_that_no_bridge_has_match_a_glob(self):
         for nics, wanted in ((["br0", "*0", "own0"], {"own0"}), (["guest1"], {"guest1"})):
             with self.subTest(nics=nics):
                 daemon = self.inside(bridged={"version": 1, "affinity": "irq", "nics": nics})

@@ -81,7 +81,7 @@ class PlanOfAFile(House):
 class DryRun(Net):
     """It says what would be, and what is."""
 
-    def test_threads_and_queues(self):
+    def test_a_dry_run_shows_threads_and_queues_as_they_would_be_and_changes_none(self):
         web, nic = self.program("web"), self.pair(0, queues=2)
         before = self.maps(nic)
         daemon = self.daemon({"reconcile": "1h"}, ["--dry-run"], self.near.command(), web=policy("web", cpus="1", bind="set", settle=0),
@@ -171,7 +171,7 @@ class Rights(House):
     def without(self, *rights):
         return ("setpriv", "--bounding-set", ",".join(f"-{right}" for right in rights))
 
-    def test_tasks_of_others(self):
+    def test_without_the_right_to_move_tasks_of_others_there_is_one_problem(self):
         path = self.copy_of("/bin/sleep", "web")
         path.parent.chmod(0o755)
         for _ in range(40):
@@ -183,16 +183,18 @@ class Rights(House):
         problems = daemon.status()["problems"]
         self.assertEqual(["rights"], [problem["kind"] for problem in problems])
         self.assertEqual(1, daemon.text().count("could not be moved"), daemon.text())
-        self.assertEqual(1, daemon.ctl("status", code=3).out.count("  * "))
+        said = daemon.ctl("status", code=3).out
+        self.assertEqual(1, said.count("  * "))
+        self.assertIn("CAP_SYS_NICE", said)
 
-    def test_process_events(self):
+    def test_without_the_right_to_process_events_there_is_one_problem(self):
         daemon = self.daemon(None, (), ("unshare", "-n"), web=policy("web", cpus="1"))
         daemon.passes(3)
         events = [problem for problem in daemon.status()["problems"] if problem["kind"] == "events"]
         self.assertEqual(1, len(events))
         self.assertEqual(1, daemon.text().count("process events"), daemon.text())
 
-    def test_programs_for_the_kernel(self):
+    def test_without_the_right_to_bpf_there_is_one_problem(self):
         daemon = self.daemon(None, (), self.without("bpf", "perfmon", "sys_admin"), web=policy("web", affinity="full", nics="auto"))
         daemon.passes(3)
         steering = [problem for problem in daemon.status()["problems"] if problem["kind"] == "steering"]
@@ -241,7 +243,7 @@ class NotRecorded(House):
     def say(self, *words):
         return affinityctl("--root", self.machine.root, *words, code=None).text
 
-    def test_each(self):
+    def test_each_thing_that_is_missing_is_said_and_nothing_is_planned_for_it(self):
         self.assertNotIn("not recorded", self.say("plan", *self.files))
         root = self.machine.root
         rows = (("the program of a process", lambda: (root / "proc/900/exe").unlink(), "exe of 1 process is not recorded"),

@@ -21,7 +21,7 @@ def milliseconds(name, values):
 class Births(House):
     """exec, fork, a thread's birth."""
 
-    def test_a_program_that_was_there_before(self):
+    def test_a_program_that_was_there_before_is_placed_at_the_start(self):
         web = self.program("web")
         for name in ("io-1", "free-1", "other"):
             web.thread(name)
@@ -29,7 +29,7 @@ class Births(House):
         self.expect_threads(web, {self.name("web"): "0", "io-1": "1", "free-1": self.everywhere, "other": "0"})
         self.assertEqual([], daemon.plan())
 
-    def test_a_program_started_later(self):
+    def test_a_program_that_starts_later_is_placed(self):
         self.daemon(SELDOM, web=WEB)
         path, took = self.copy_of(self.program("web").process.args[0], "web"), []
         for _ in range(20):
@@ -39,7 +39,7 @@ class Births(House):
             took.append(time.monotonic() - begin)
         milliseconds("start of a program -> mask", took)
 
-    def test_a_thread_born_later(self):
+    def test_a_thread_that_is_made_later_is_placed_by_its_rule(self):
         self.daemon(SELDOM, web=THREADS)
         web = self.program("web")
         self.expect(web, "0")
@@ -50,13 +50,13 @@ class Births(House):
             took.append(measured(lambda: allowed(web.pid, tid) == "1", "the thread has its own place"))
         milliseconds("birth of a thread with a name -> mask", took)
 
-    def test_a_child_of_the_same_program(self):
+    def test_a_child_of_a_placed_program_is_placed_like_it(self):
         self.daemon(SELDOM, web=WEB)
         web = self.program("web")
         self.expect(web, "0")
         self.expect(web.fork(), "0")
 
-    def test_a_child_that_another_policy_wants(self):
+    def test_a_child_that_another_policy_wants_goes_where_that_says(self):
         self.daemon(SELDOM, web=WEB, helper=policy("helper", cpus="1", bind="set"))
         web = self.program("web")
         self.expect(web, "0")
@@ -95,7 +95,7 @@ class Changes(House):
         with socket.create_server(("127.0.0.1", 0)) as server:
             return server.getsockname()[1]
 
-    def test_a_name(self):
+    def test_a_process_that_is_renamed_is_matched_again(self):
         self.daemon(SELDOM, web=WEB)
         other = self.program("other")
         self.stays(other, self.everywhere, 0.3)
@@ -104,7 +104,7 @@ class Changes(House):
         other.rename(self.name("other"))
         self.expect(other, self.everywhere)
 
-    def test_a_threads_name(self):
+    def test_a_thread_that_is_renamed_is_matched_again(self):
         self.daemon(SELDOM, web=THREADS)
         web = self.program("web")
         tid = web.thread("plain")
@@ -113,7 +113,7 @@ class Changes(House):
             web.rename(name, tid)
             self.expect(web, wanted, tid)
 
-    def test_a_title(self):
+    def test_a_process_that_changes_its_title_is_matched_again(self):
         title = f"{self.mark}:checkpointer"
         self.daemon(SELDOM, web=policy(match={"cmdline": f"{title}*"}, cpus="0", bind="set"))
         for what in ("a process", "a child that runs no other program"):
@@ -122,7 +122,7 @@ class Changes(House):
                 web.tell("title", title)
                 self.expect(web, "0")
 
-    def test_a_user(self):
+    def test_a_process_that_changes_its_user_is_matched_again(self):
         self.daemon(SELDOM, nobody=policy(match={"cmdline": f"*{self.mark}*", "user": "nobody"}, cpus="0", bind="set"),
                     root=policy(match={"cmdline": f"*{self.mark}*", "user": "root"}, cpus="1", bind="set"))
         web = self.program("web")
@@ -130,7 +130,7 @@ class Changes(House):
         web.tell("uid", 65534)
         report(f"new user -> mask: {1000 * measured(lambda: allowed(web.pid) == '0', 'placed'):.1f} ms")
 
-    def test_a_port(self):
+    def test_a_process_that_begins_to_listen_is_matched_again(self):
         port = self.free_port()
         self.daemon(SELDOM, web=policy(match={"listen": port}, cpus="0", bind="set"))
         for wait in (0, 6):
@@ -141,7 +141,7 @@ class Changes(House):
                 self.expect(web, "0")
                 web.end()
 
-    def test_a_control_group(self):
+    def test_a_process_that_moves_to_another_control_group_is_matched_again(self):
         top, home = group(self.stack, f"affinityd-{self.mark}"), f"affinityd-{self.mark}"
         daemon = self.daemon(SELDOM, group=policy(match={"cgroup": f"/{home}/*"}, cpus="1", bind="set"))
         for number in range(200):  # groups that come and go by the hundred lose none
@@ -159,7 +159,7 @@ class Changes(House):
             report(f"moved {what} a control group -> mask: {1000 * took:.0f} ms")
         self.assertEqual([], daemon.plan())
 
-    def test_no_policy_ever(self):
+    def test_a_process_that_no_policy_wants_is_never_touched(self):
         self.daemon(SELDOM, web=WEB)
         other = self.program("other")
         other.rename("something-else"), other.tell("uid", 65534), other.thread("io-1")
@@ -220,7 +220,7 @@ class Settling(House):
 class ForeignWriters(House):
     """A mask that another program sets: the policy's `drift` decides. ("tasks" in balance_test.py: one that does so each second.)"""
 
-    def test_one_change(self):
+    def test_a_change_by_another_program_is_put_right_or_kept_as_drift_says(self):
         for drift, at_last in (("enforce", "0"), ("once", "1"), ("yield", "1")):
             with self.subTest(drift=drift):
                 self.fresh()
@@ -332,7 +332,7 @@ sys.stdin.read()
 class Leaving(House):
     """Nothing is left behind where a task that had a mask of ours goes on without its policy. (undo_test.py has the whole table.)"""
 
-    def test_released_and_taken_up_again(self):
+    def test_a_release_lasts_until_apply(self):
         daemon = self.daemon({"reconcile": "1s"}, web=WEB)
         web = self.program("web")
         self.expect(web, "0")
@@ -344,7 +344,7 @@ class Leaving(House):
         daemon.ctl("apply")
         self.expect(web, "0")
 
-    def test_orphans(self):
+    def test_orphans_keep_their_place_and_get_back_what_their_parent_had(self):
         daemon = self.daemon(web=WEB)
         web = self.program("web")
         self.expect(web, "0")

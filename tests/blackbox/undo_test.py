@@ -138,7 +138,7 @@ CHAOS = {"policies that stay": ([("web", None, WIDE[2][:1]), ("all", "0", NARROW
 
 
 class Chaos(House):
-    ALONE = True
+    LONG = True
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "15"))
 
     def test_kills_at_random_moments_leave_no_wrong_mask(self):

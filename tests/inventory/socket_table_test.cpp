@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../support/no_descriptors_left.hpp"
+#include "host/in_thread.hpp"
 #include "inventory/sockets.hpp"
 #include "recorded.hpp"
 
@@ -91,7 +92,7 @@ class ManySockets {
 TEST(SocketTable, AThreadReadsItAndEndsWithTheReading) {
     const auto root = host::Root::open().value();
     const ManySockets sockets(900);
-    SocketReading reading(root, {});
+    host::InThread<SocketTable> reading([&root] { return read_socket_table(root, {}); });
     auto table = reading.take(std::chrono::seconds(60));
     ASSERT_TRUE(table && *table);
     for (const auto inode : sockets.inodes())
@@ -99,7 +100,7 @@ TEST(SocketTable, AThreadReadsItAndEndsWithTheReading) {
     const auto own = socket_inodes(root.proc().dir(std::to_string(::getpid())).value(), 65536).value();
     EXPECT_TRUE(std::ranges::includes(own, sockets.inodes()));
     for (int attempt = 0; attempt < 20; ++attempt)
-        const SocketReading left_off(root, {});
+        const host::InThread<SocketTable> left_off([&root] { return read_socket_table(root, {}); });
 }
 
 TEST(SocketTable, MostIsKeptOfThePortsThatAreAskedFor) {

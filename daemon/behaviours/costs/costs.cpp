@@ -81,6 +81,8 @@ bool Costs::note(const accounting::NicUsageResult& result) {
         for (auto& [pid, process] : tasks_.table().processes()) {
             process.nics.clear();
             process.are_nics_known = process.is_elsewhere = process.reads_nothing = false;
+            process.way.clear();
+            process.lost.clear();
         }
         return false;
     }
@@ -93,6 +95,8 @@ bool Costs::note(const accounting::NicUsageResult& result) {
             process.nics = found->second.nics;
             process.are_nics_known = found->second.is_known;
             process.is_elsewhere = found->second.is_elsewhere;
+            process.way = found->second.way;
+            process.lost = found->second.lost;
             process.reads_nothing = !found->second.is_served;
         }
     auto readers = count_readers();

@@ -551,6 +551,7 @@ constexpr Field explanations[] = {
     {"at_arrivals", "", "object[]*", "as in status", at_arrivals},
     {"nics", "", "text[]*", "the interfaces that serve it"},
     {"nics_note", "", "text*", "the reason why these are not known"},
+    {"way", "", "text*", "from the network namespace that it lives in to these, hop by hop"},
     {"listeners", "", "object[]*", "its steered listeners", listeners},
     {"not_steered", "", "object[]*", "other listeners", not_steered},
     {"handed", "", "object*", "steered connections of its network namespace", handed},

@@ -436,6 +436,7 @@ void add_task(const json& answer, Document& into) {
     told("kept_off");
     if (!answer.contains("kept_off") && member(answer, "policy").is_null()) line("no policy wants it");
     told("nics_note");
+    if (answer.contains("way")) line("its way to the NIC: " + text_of(answer, "way"));
     add_listeners(answer, into);
     add_local(answer, into);
     for (const auto& group : list(answer, "at_arrivals"))
