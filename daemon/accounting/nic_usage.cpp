@@ -329,6 +329,7 @@ void NicUsage::count() {
         ServedProcess served{std::move(found), is_known, search.evidence.space != 0 && !is_known,
                              !process.takes_none || search.evidence.is_connected};
         for (const auto& way : book.ways) {
+            served.ends.insert(served.ends.end(), way.ends.begin(), way.ends.end());
             served.way += (served.way.empty() ? "" : ", ") + way.hops;
             if (served.lost.empty() && book.reachable.empty()) served.lost = way.lost;
         }
