@@ -97,7 +97,10 @@ class Trials {
 class TrialRunner final : public Behaviour {
   public:
     explicit TrialRunner(Daemon& daemon);
-    World::Choices choices(const World& world) override { return automatic_.choices(world); }
+    World::Choices choices(const World& world) override {
+        look(); // what grew until now counts for nothing
+        return automatic_.choices(world);
+    }
     std::vector<Overlay> overlays() const override { return trials_.overlays(); }
     void released(const std::string& what, uid_t user) override;
     Slices end_pass() override;
