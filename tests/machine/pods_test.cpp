@@ -36,7 +36,7 @@ TEST(Pods, HaveForThemselvesWhatNoOtherIsConfinedTo) {
 }
 
 TEST(Pods, AreReadWhereRootNamedThem) {
-    const test::Tree tree;
+    const affinityd::test::Tree tree;
     tree.folder("proc");
     const auto add = [&](const std::string& path, const char* cpus, const char* partition = "member") {
         tree.file("sys/fs/cgroup" + path + "/cgroup.procs", "");
@@ -44,6 +44,9 @@ TEST(Pods, AreReadWhereRootNamedThem) {
         tree.file("sys/fs/cgroup" + path + "/cpuset.cpus.partition", partition);
     };
     tree.file("sys/fs/cgroup/cgroup.controllers", "cpuset");
+    add("/system.slice", "0-7");
+    add("/user.slice", "0-7");
+    add("/user.slice/user-1000.slice", "0-7");
     add("/system.slice/docker-" + id + ".scope", "1");
     add("/system.slice/docker-" + id + ".scope/inner", "6"); // the container's own affair
     add("/system.slice/web.service", "2");
