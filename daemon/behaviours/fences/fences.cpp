@@ -293,9 +293,9 @@ void Fences::finish(const std::string& name, std::string state, bool is_changed)
 }
 
 void Fences::begin_stop(bool is_handover) {
-    is_stopping_ = true;
     due_.clear();
-    if (is_handover) return;
+    if (is_handover) return; // an answer that is owed is taken as in a pass
+    is_stopping_ = true;
     for (const auto& entry : shared_.journal().queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
         if (subject == nullptr) continue;

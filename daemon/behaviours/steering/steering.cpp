@@ -778,7 +778,8 @@ std::vector<steer::Service> Steering::choose(int process, Space& space, std::siz
         listed && space.lanes->leave(has_share ? others : std::set<steer::Address>(), *listed);
     const bool is_cut = listeners >= steer_most_listeners || !has_share;
     if (!has_share)
-        space.no_room = fmt::format("at most {} addresses of a namespace are told apart, and {} of one user",
+        space.no_room = fmt::format("there is no room for all addresses of other programs: at most {} "
+                                    "addresses of a namespace are told apart, and {} of one user",
                                     most_addresses, most_addresses_of_user);
     else if (is_cut)
         space.no_room =
