@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "behaviours/list.hpp"
-#include "coexist/other_writers.hpp"
+#include "behaviours/neighbours/other_writers.hpp"
 #include "inventory/process_scan.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class Neighbours final : public Behaviour {
         return irqs;
     }
     Shared& shared_;
-    coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
+    OtherWriters writers_; ///< irqbalance, TuneD and others
 };
 
 } // namespace
