@@ -159,7 +159,7 @@ struct Evidence {
 
 } // namespace
 
-/// What a thread reads for a search.
+/// The findings of a thread for a search.
 struct Reading {
     std::vector<SocketTable> sockets{}; ///< by network namespace
     /// By network namespace: those that are no evidence, where any other is, as all ways lead to the same
@@ -293,7 +293,7 @@ bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageRe
     return true;
 }
 
-/// A socket of the process at `next`. It may have been handed one of the host's.
+/// A socket of the process at `next`, which may have been handed one of the host's.
 void NicUsage::Search::take(std::uint64_t inode) {
     for (const auto space : {evidence.space, std::size_t{0}})
         if (const auto* socket = space < read.sockets.size() ? read.sockets[space].find(inode) : nullptr)

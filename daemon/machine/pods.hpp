@@ -24,7 +24,7 @@ struct CpuGroup {
 };
 
 /// CPUs that a container, a pod or a partition has for itself alone: it is confined to them, and no other
-/// container is that is confined, too. Of Kubernetes only guaranteed pods have some; the others share.
+/// container is that is confined, too. In Kubernetes only guaranteed pods have some; the others share.
 [[nodiscard]] CpuSet own_cpus(const std::vector<CpuGroup>& groups, const CpuSet& online);
 
 /// True if the CPUs of this control group may count. Only root can have given it such a name.

@@ -57,7 +57,7 @@ struct OtherSpaces {
 /// Asks the kernel for the interfaces of the namespaces that these processes live in, if any is another one
 /// than the daemon's. Not for the event loop: the kernel has one lock for all interfaces. Needs no right but
 /// CAP_NET_ADMIN: each namespace gets a number in the daemon's own, as with ip-netns(8), and the kernel
-/// answers for it. Of at most 1,024 namespaces; on a recording there are no others.
+/// answers for it. At most 1,024 namespaces are asked about; on a recording there are no others.
 [[nodiscard]] Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const int> pids);
 
 } // namespace affinityd::netdev
