@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace affinityd::accounting {
@@ -161,8 +162,20 @@ struct Evidence {
 /// What a thread reads for a search.
 struct Reading {
     std::vector<SocketTable> sockets{}; ///< by network namespace
+    /// By network namespace: those that are no evidence, where any other is, as all ways lead to the same
+    /// NICs.
+    std::vector<std::optional<std::vector<std::uint64_t>>> local{};
     netdev::OtherSpaces others{};
 };
+
+/// True if all interfaces with an address have their packets by the same NICs.
+bool has_one_way(const netdev::Spaces& spaces, std::size_t space) {
+    std::set<std::vector<std::string>> ends;
+    for (const auto& link : spaces[space])
+        if (link.up && link.name != "lo" && (!link.addresses.empty() || link.has_default_route))
+            ends.insert(netdev::way_from(spaces, space, link.ifindex).nics);
+    return ends.size() == 1;
+}
 
 /// A namespace that cannot be looked into is as one without sockets.
 Result<Reading> read_all(const host::Root& root, const inventory::SocketQuestion& asked,
@@ -171,7 +184,14 @@ Result<Reading> read_all(const host::Root& root, const inventory::SocketQuestion
     auto others = netdev::read_other_spaces(root, pids);
     if (!others) return std::unexpected(others.error());
     all.others = std::move(*others);
-    for (const int member : all.others.members) {
+    for (std::size_t space = 0; space < all.others.members.size(); ++space) {
+        const int member = all.others.members[space];
+        all.local.emplace_back();
+        if (space > 0 && has_one_way(all.others.spaces, space)) {
+            all.local.back() = inventory::read_local_inodes(root, member);
+            all.sockets.emplace_back();
+            continue;
+        }
         auto table = inventory::read_sockets_of(root, member, asked);
         if (!table && member == 0) return std::unexpected(table.error());
         all.sockets.push_back(table ? std::move(*table) : SocketTable{});
@@ -202,6 +222,7 @@ struct NicUsage::Search {
     [[nodiscard]] std::vector<std::string> lately(NicShares& shares, const UsageProcess& process,
                                                   std::chrono::seconds now) const;
     [[nodiscard]] bool list(const std::function<bool()>& out_of_time, NicUsageResult& result);
+    void take(std::uint64_t inode);
     [[nodiscard]] Result<bool> look(const host::Root& root, const std::function<bool()>& out_of_time);
 };
 
@@ -272,6 +293,15 @@ bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageRe
     return true;
 }
 
+/// A socket of the process at `next`. It may have been handed one of the host's.
+void NicUsage::Search::take(std::uint64_t inode) {
+    for (const auto space : {evidence.space, std::size_t{0}})
+        if (const auto* socket = space < read.sockets.size() ? read.sockets[space].find(inode) : nullptr)
+            return evidence.take(*socket, nics.book(space));
+    if (evidence.space < read.local.size() && read.local[evidence.space])
+        evidence.is_wildcard |= !std::ranges::binary_search(*read.local[evidence.space], inode);
+}
+
 /// True: the process at `next` is through.
 Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<bool()>& out_of_time) {
     const auto& process = processes[next];
@@ -292,14 +322,7 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
         if (!number) return std::unexpected(number.error());
         if (!*number || left == 0) return true;
         --left;
-        if (const auto inode = inventory::socket_inode(walk->dir(), **number))
-            for (const auto space :
-                 {evidence.space, std::size_t{0}}) // it may have been handed one of the host's
-                if (const auto* socket =
-                        space < read.sockets.size() ? read.sockets[space].find(*inode) : nullptr) {
-                    evidence.take(*socket, nics.book(space));
-                    break;
-                }
+        if (const auto inode = inventory::socket_inode(walk->dir(), **number)) take(*inode);
     } while (!out_of_time());
     return false;
 }
@@ -329,6 +352,7 @@ void NicUsage::count() {
         ServedProcess served{std::move(found), is_known, search.evidence.space != 0 && !is_known,
                              !process.takes_none || search.evidence.is_connected};
         for (const auto& way : book.ways) {
+            served.ends.insert(served.ends.end(), way.ends.begin(), way.ends.end());
             served.way += (served.way.empty() ? "" : ", ") + way.hops;
             if (served.lost.empty() && book.reachable.empty()) served.lost = way.lost;
         }

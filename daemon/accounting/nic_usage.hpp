@@ -127,6 +127,7 @@ struct ServedProcess {
     /// In another network namespace: the ways of packets there, and why they cannot be followed ("": they
     /// can).
     std::string way{}, lost{};
+    std::vector<std::string> ends{}; ///< of pairs in the daemon's namespace that these go through
 };
 
 /// The result of a search.

@@ -70,8 +70,8 @@ std::vector<planner::Problem> way_problems(const World& world, const TaskTable& 
         if (process != nullptr)
             problems.push_back(
                 {world.policy(policy).name, "nics",
-                 fmt::format("the way to the NIC of process {} ({}) is lost after {}: {}", process->id.tid,
-                             process->comm, process->way, process->lost),
+                 fmt::format("the way to the NIC of process {} is lost after {}: {}", process->id.tid,
+                             process->way, process->lost),
                  fmt::format("name the NIC in the policy: nics: {}", nics.empty() ? "NAME" : nics)});
     return problems;
 }

@@ -96,6 +96,7 @@ struct KnownProcess {
     bool reads_nothing = false;    ///< it takes none of the connections of its listeners, and has none
     bool is_elsewhere = false; ///< in another network namespace, and no interface is known that leads there
     std::string way{}, lost{}; ///< in another network namespace: as in accounting::ServedProcess
+    std::vector<std::string> ends{};
     KnownThreads threads;
     KnownLook look;
     bool has_lost_main = false; ///< its main thread has ended; if there is one again, it was another thread

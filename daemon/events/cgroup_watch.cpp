@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/cgroup_watch.hpp"
 
+#include "machine/pods.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -30,7 +32,7 @@ constexpr std::size_t most_watched = 8192; ///< kernels limit the watches of a u
 bool is_cpuset(std::string_view name) {
     // The second is written when cpusets are enabled below: then every process there is in one, with all of
     // its CPUs.
-    return name == "cpuset.cpus" || name == "cgroup.subtree_control";
+    return name == "cpuset.cpus" || name == "cpuset.cpus.partition" || name == "cgroup.subtree_control";
 }
 
 bool is_members(std::string_view name) {
@@ -103,6 +105,7 @@ void CgroupWatch::watch_next() {
     add(watch, path, status.st_uid);
     // Processes that were put into it before it was watched raised no event.
     if (is_new) note(path);
+    if (is_new && is_followed(path)) listeners_.cpuset_written();
     std::error_code ignored;
     for (std::filesystem::directory_iterator inner(folder, ignored), end; inner != end;
          inner.increment(ignored))
@@ -140,7 +143,12 @@ void CgroupWatch::forget(int watch) {
     if (const auto group = groups_.extract(watch)) watches_.erase(group.mapped().path);
 }
 
-void CgroupWatch::follow(const std::vector<std::string>& cpusets) {
+bool CgroupWatch::is_followed(const std::string& path) const {
+    return followed_.contains(path) || (follows_all_ && machine::may_be_container(path));
+}
+
+void CgroupWatch::follow(const std::vector<std::string>& cpusets, bool all) {
+    follows_all_ = all;
     const std::string hierarchy = is_there(base_ + "/cgroup.controllers") ? "" : "/cpuset";
     followed_ = {hierarchy};
     for (const auto& cpuset : cpusets)
@@ -174,6 +182,8 @@ void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
     const auto known = groups_.find(watch);
     if (known == groups_.end()) return;
     const std::string path = known->second.path;
+    const bool is_roots =
+        known->second.owner == 0; // where a part of the tree is delegated, users write as they like
     if ((mask & IN_IGNORED) != 0) return forget(watch); // gone
     if ((mask & IN_ISDIR) != 0) {
         const auto inner = path + "/" + std::string(name);
@@ -183,9 +193,10 @@ void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
             ::inotify_rm_watch(inotify_.get(), gone->second);
             forget(gone->second);
         }
+        if ((mask & IN_DELETE) != 0 && is_followed(inner)) listeners_.cpuset_written();
     } else if ((mask & IN_MODIFY) != 0) {
         if (is_members(name)) note(path);
-        if (is_cpuset(name) && followed_.contains(path)) listeners_.cpuset_written();
+        if (is_cpuset(name) && (is_followed(path) || (follows_all_ && is_roots))) listeners_.cpuset_written();
     }
 }
 

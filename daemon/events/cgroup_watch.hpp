@@ -44,7 +44,8 @@ class CgroupWatch {
     [[nodiscard]] Result<void> start();
     /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
     /// parents, instead of those so far. Those of the root always matter.
-    void follow(const std::vector<std::string>& cpusets);
+    /// `all`: the cpusets of all containers matter, too, and that these come and go.
+    void follow(const std::vector<std::string>& cpusets, bool all = false);
     [[nodiscard]] std::size_t groups() const { return groups_.size(); } ///< that are watched
     /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whatever users do
     /// with control groups.
@@ -66,6 +67,7 @@ class CgroupWatch {
     void read();
     void handle(int watch, std::uint32_t mask, std::string_view name);
     [[nodiscard]] bool has_room(uid_t owner) const;
+    [[nodiscard]] bool is_followed(const std::string& path) const;
     void add(int watch, const std::string& path, uid_t owner);
     void forget(int watch);
     void note(const std::string& path);
@@ -85,6 +87,7 @@ class CgroupWatch {
     bool has_walked_ = false;                     ///< through all groups, once
     bool is_walk_ = false;                        ///< one is under way
     std::set<std::string, std::less<>> followed_; ///< paths of cpusets
+    bool follows_all_ = false;                    ///< of containers
     std::set<std::string> joined_;                ///< groups that are to be told
     bool has_missed_ = false;                     ///< too much happened, which is to be told
     Timer::Clock::time_point told_{}, told_missed_{};

@@ -95,6 +95,7 @@ void Loop::watch_groups() {
     const auto& root = tasks.sources().root();
     const CgroupWatch::Listeners listeners{[this] {
                                                manager_.expect_changes();
+                                               watches_.has_cpusets = true;
                                                want_pass(soon);
                                            },
                                            [this, &tasks](std::vector<std::string> groups) {
@@ -170,7 +171,8 @@ void Loop::begin_regular_pass() {
 /// A regular pass reads the hardware again.
 void Loop::begin_pass(bool is_regular) {
     follow_links();
-    manager_.begin_pass(is_regular);
+    const bool has_new_pods = std::exchange(watches_.has_cpusets, false) && follows_pods();
+    manager_.begin_pass(is_regular || has_new_pods);
 }
 
 /// The kernel tells nothing of a write to the mask of an interrupt.
@@ -289,7 +291,7 @@ void Loop::handled() {
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;
     watches_.watched_cpusets = sources.cpusets();
-    if (watches_.cgroups) watches_.cgroups->follow(sources.cpuset_paths());
+    if (watches_.cgroups) watches_.cgroups->follow(sources.cpuset_paths(), follows_pods());
 }
 
 void Loop::block_signals() {

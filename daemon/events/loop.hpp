@@ -51,6 +51,7 @@ class Loop {
         std::unique_ptr<FolderWatch> folders;
         std::unique_ptr<CgroupWatch> cgroups;
         std::size_t watched_cpusets = 0;
+        bool has_cpusets = false; ///< some were written since the last pass
     };
     Result<void> add_signals();
     Result<void> add_table();
@@ -58,6 +59,8 @@ class Loop {
     void slice();
     void all_done();
     void begin_pass(bool is_regular);
+    /// A policy goes by the CPUs that containers have for themselves.
+    [[nodiscard]] bool follows_pods() const { return manager_.in_force().world->machine().follows_pods; }
     void begin_regular_pass();
     void want_pass(std::chrono::milliseconds delay);
     void glance_at_interrupts();

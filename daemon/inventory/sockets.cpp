@@ -225,6 +225,19 @@ Result<SocketTable> read_socket_table(const host::Root& root, const SocketQuesti
     return read_sockets_of(root, 0, asked);
 }
 
+std::vector<std::uint64_t> read_local_inodes(const host::Root& root, int pid) {
+    std::vector<std::uint64_t> inodes;
+    for (const auto& [file, column] : {std::pair{"/net/unix", 6U}, {"/net/netlink", 9U}}) {
+        const auto text = root.proc().read(std::to_string(pid) + file, other_file_limit);
+        if (!text || !*text) continue;
+        for (const auto line : split(**text, '\n'))
+            if (const auto words = split_words(line); words.size() > column)
+                if (const auto inode = parse_number<std::uint64_t>(words[column])) inodes.push_back(*inode);
+    }
+    sort_unique(inodes);
+    return inodes;
+}
+
 Listeners::Listeners(const host::Root& root) : root_(root), news_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 /// Others may open so many sockets that a list takes seconds: the pause is no shorter than that.

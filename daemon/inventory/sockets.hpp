@@ -98,6 +98,10 @@ struct SocketQuestion {
 [[nodiscard]] Result<SocketTable> read_sockets_of(const host::Root& root, int pid,
                                                   const SocketQuestion& asked);
 
+/// Inodes of the sockets of a process's network namespace that no network brings anything (unix, netlink),
+/// ascending. To list the others costs the kernel a walk through the connections of the whole machine.
+[[nodiscard]] std::vector<std::uint64_t> read_local_inodes(const host::Root& root, int pid);
+
 /// Which sockets of this network namespace listen on the ports that matter: listed by a thread once a second
 /// while there are such ports, five seconds after a list with news.
 class Listeners {

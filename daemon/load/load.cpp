@@ -5,8 +5,10 @@
 #include "base/text.hpp"
 #include "host/file.hpp"
 #include "host/signals.hpp"
+#include "machine/pods.hpp"
 #include "planner/check.hpp"
 #include "policy/reader.hpp"
+#include "policy/set_check.hpp"
 #include "topology/reader.hpp"
 
 #include <algorithm>
@@ -226,6 +228,9 @@ std::vector<Diagnostic> Loader::check() {
     auto read = policy::read_policies(documents_);
     set_ = std::move(read.set);
     adapt_trials();
+    auto& topology = task_.machine.topology;
+    if (policy::has_word(set_, policy::CpuExpr::Op::pods))
+        topology.pods = machine::read_own_cpus(root_, topology.online);
     auto found = std::move(read.diagnostics);
     const auto is_excluded = [&](const Diagnostic& one) { return excluded_.contains(one.at.file); };
     std::erase_if(found, is_excluded);

@@ -45,7 +45,8 @@ struct Machine {
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
     KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
-    bool cannot_steer = false;                           ///< BPF was refused; read_machine() does not try
+    bool follows_pods = false; ///< a policy asks for topology.pods, so that these are read again
+    bool cannot_steer = false; ///< BPF was refused; read_machine() does not try
 
     /// By any of its names; nullptr: none has that.
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;

@@ -52,7 +52,7 @@ void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
 } // namespace
 
 MachineReader::MachineReader(const host::Root& root, const Machine* before)
-    : root_(&root), before_(before), nics_(root), irqs_(root),
+    : root_(&root), before_(before), groups_(root), nics_(root), irqs_(root),
       threads_(root,
                before == nullptr ? std::span<const inventory::KernelThread>() : before->kernel_threads) {}
 
@@ -95,6 +95,11 @@ Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
     switch (stage_) {
     case Stage::topology:
         is_taken = read_topology();
+        break;
+    case Stage::pods: // an update of a world that asks for none keeps none
+        machine_.follows_pods = before_ == nullptr || before_->follows_pods;
+        if (machine_.follows_pods) is_read = groups_.step(out_of_time);
+        if (*is_read) machine_.topology.pods = own_cpus(groups_.take(), machine_.topology.online);
         break;
     case Stage::nics:
         is_read = nics_.step(out_of_time);

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "irq/reader.hpp"
 #include "machine/machine.hpp"
+#include "machine/pods.hpp"
 #include "netdev/reader.hpp"
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class MachineReader {
     [[nodiscard]] Machine take() { return std::move(machine_); }
 
   private:
-    enum class Stage : std::uint8_t { topology, nics, irqs, threads, links, done };
+    enum class Stage : std::uint8_t { topology, pods, nics, irqs, threads, links, done };
     [[nodiscard]] Result<void> read_topology();
     void take_nics();
     void take_irqs();
@@ -43,6 +44,7 @@ class MachineReader {
     const host::Root* root_;
     const Machine* before_;
     Stage stage_ = Stage::topology;
+    CpuGroupReader groups_;
     netdev::NicReader nics_;
     irq::InterruptReader irqs_;
     inventory::KernelThreadScan threads_;

@@ -53,6 +53,7 @@ class Follower {
     /// They came in by this end of a pair: from its bridge, or from the host's own stack.
     void emerge(std::size_t space, const Link& end) {
         if (!visit(space, end)) return;
+        if (space == 0) way_.ends.push_back(end.name);
         const auto* master = find(space, end.master);
         if (master == nullptr || !is_switch(*master))
             return route(space); // a routing domain (VRF) is no switch

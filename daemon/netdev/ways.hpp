@@ -37,6 +37,7 @@ using Spaces = std::vector<std::vector<Link>>;
 /// The way of packets from an interface of a container to the daemon's namespace.
 struct Way {
     std::vector<std::string> nics{}; ///< interfaces of the daemon's namespace that they arrive on
+    std::vector<std::string> ends{}; ///< of pairs, in that namespace, that they go through
     std::string hops{};              ///< "eth0 → veth1 → br0 → eth1"
     std::string lost{};              ///< why it cannot be followed to its end; "": it can
 };
@@ -56,7 +57,7 @@ struct OtherSpaces {
 /// Asks the kernel for the interfaces of the namespaces that these processes live in, if any is another one
 /// than the daemon's. Not for the event loop: the kernel has one lock for all interfaces. Needs no right but
 /// CAP_NET_ADMIN: each namespace gets a number in the daemon's own, as with ip-netns(8), and the kernel
-/// answers for it. On a recording there are no others.
+/// answers for it. Of at most 1,024 namespaces; on a recording there are no others.
 [[nodiscard]] Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const int> pids);
 
 } // namespace affinityd::netdev

@@ -210,8 +210,10 @@ class Checker {
         if (cpus.intersects(topology.online)) return cpus & topology.online;
         // CPUs that are offline may come online while the daemon runs; a set that never holds a CPU is an
         // error.
-        add(cpus.intersects(topology.present) ? Severity::warning : Severity::error, placement.cpus_at,
-            *placement.cpus, "this set holds no online CPU of this machine", why_empty(*placement.cpus));
+        const bool may_come =
+            cpus.intersects(topology.present) || policy::has_word(*placement.cpus, Op::pods);
+        add(may_come ? Severity::warning : Severity::error, placement.cpus_at, *placement.cpus,
+            "this set holds no online CPU of this machine", why_empty(*placement.cpus));
         return std::nullopt;
     }
 
@@ -234,6 +236,7 @@ class Checker {
     [[nodiscard]] std::string why_empty(const CpuExpr& expr) const {
         if (expr.op == Op::isolated) return "no CPU is isolated here";
         if (expr.op == Op::nohz_full) return "no CPU is nohz_full here";
+        if (expr.op == Op::pods) return "no container has CPUs for itself now";
         if (expr.op == Op::smt) return "no core here has a second hardware thread";
         return "online are " + machine_.topology.online.to_list();
     }

@@ -129,6 +129,11 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces,
                const std::vector<Interfaces::Group>& groups, const ResolvedPolicy* before, LaneLoad& load,
                Placements& into);
 
+/// Packets that a reader in another network namespace sends stay on its CPU: the ends of pairs that they
+/// leave it by have RPS off.
+void add_ends(const ResolvedPolicy& resolved, const machine::Machine& machine, const NicUsage& usage,
+              LaneLoad& load, Placements& into);
+
 /// Lanes of an earlier result that the group keeps: those with which it has most devices in common, by
 /// whatever name they go now. Null: none.
 [[nodiscard]] const NicLanes* earlier_lanes(const Interfaces::Group& group, const ResolvedPolicy* before);

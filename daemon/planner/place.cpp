@@ -106,6 +106,12 @@ std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const Pr
                   process.id, false,           cpus};
 }
 
+/// Seats are there once it is known which interface brings a reader its packets. Until then none is bound
+/// more closely than to its cache group, where the scheduler can follow them.
+bool is_unserved(const ResolvedPolicy& resolved, const ProcessView& process, unsigned rule) {
+    return (resolved.nics.empty() || process.is_elsewhere) && !process.reads_nothing && resolved.reads(rule);
+}
+
 std::string how_near(const MeasuredLevel& level) {
     if (level.ns > 0) return fmt::format("measured latency, {:.1f} ns", level.ns);
     return level.is_foreign ? "topology, as latencies were measured on another machine"
@@ -186,7 +192,12 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .is_near_others = placement.near_measured,
                                                            .process = process.id,
                                                            .parent = process.parent})];
-    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
+    Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
+    target.is_unserved = is_unserved(resolved, process, rule ? static_cast<unsigned>(*rule) + 1 : 0);
+    for (const auto& group : resolved.caches)
+        if (target.is_unserved && group.intersects(slot.cpus))
+            target.mask |= process.cpuset == nullptr ? group : group & *process.cpuset;
+    return target;
 }
 
 std::string reason_of(const Placements& placements, const Target& target) {
@@ -205,6 +216,7 @@ std::string reason_of(const Placements& placements, const Target& target) {
         const auto* row = resolved.row(among);
         text += ", the lane of " + (row == nullptr ? among : fmt::format("{}", fmt::join(row->nics, ", ")));
     }
+    if (target.is_unserved) text += ", its NIC is not known";
     const bool is_kept = kind == Kind::in_group && policy.together == policy::Together::measured;
     const bool is_lane = kind == Kind::lanes || kind == Kind::all_lanes;
     if (const auto& level = placements.measured; level && !is_lane && (is_kept || placement.near_measured))
@@ -215,7 +227,8 @@ std::string reason_of(const Placements& placements, const Target& target) {
                                                        "what cpus has of its cache group",
                                                        "what cpus has of its NUMA node", "all of cpus"};
     return text + fmt::format(": slot {}, bound to {}", target.slot.to_list(),
-                              bound_to[static_cast<std::size_t>(placement.bind)]);
+                              bound_to[std::max(static_cast<std::size_t>(placement.bind),
+                                                target.is_unserved ? std::size_t{2} : 0)]);
 }
 
 } // namespace affinityd::planner

@@ -49,6 +49,7 @@ struct Target {
     TaskId unit;                 ///< what has the slot: the thread, or its process
     bool is_own = false;         ///< it is the thread
     CpuSet slot;
+    bool is_unserved = false; ///< a reader whose interface is not known: it may use its whole cache group
 };
 
 /// Why a thread under a policy has no place.

@@ -151,6 +151,9 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
     resolved.distributions.push_back(distribute(run, policy, resolved.placement, resolved.allowed, own_nics));
     for (const auto& slot : resolved.distributions.front())
         resolved.usable |= slot.mask;
+    if (policy.model == policy::Model::full)
+        resolved.caches = groups_of(run.machine.topology, policy::Bind::llc,
+                                    resolved.usable - run.machine.topology.isolated);
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
         // A rule that states no CPUs, or none that are here, gets the policy's.
@@ -403,6 +406,8 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         if (has_lanes(i))
             add_lanes(resolved, interfaces, groups[i],
                       before == nullptr ? nullptr : before->find(resolved.policy->name), load, run.result);
+        if (has_lanes(i) && resolved.policy->model == policy::Model::full)
+            add_ends(resolved, machine, usage, load, run.result);
     };
     // An interface that one policy names and another one only finds by its sockets is that of the first.
     for (const bool is_auto : {false, true})

@@ -36,7 +36,12 @@ struct Readers {
 
 /// How many readers there are of each policy, counted as tasks are distributed (processes, or threads). It
 /// names the interfaces of `nics: auto`, and says which interfaces share their readers.
-using NicUsage = std::map<std::string, std::map<Readers, unsigned>>;
+struct NicUsage : std::map<std::string, std::map<Readers, unsigned>> {
+    using map::map;
+    /// By policy: ends of pairs (veth) that its readers in other network namespaces are behind.
+    std::map<std::string, std::set<std::string>, std::less<>> ends;
+    friend bool operator==(const NicUsage&, const NicUsage&) = default;
+};
 
 /// An interrupt, steering map, flow table or number of queues that a policy wants set. Its present
 /// value is no part of it.
@@ -122,9 +127,11 @@ struct ResolvedPolicy {
     bool active = false; ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
-    CpuSet rps;                                   ///< of `rps`; empty: seats of readers
-    std::vector<NicNames> rule_nics;              ///< by thread rule, of its `nics`; empty: the policy's
-    std::vector<NicLanes> nics;                   ///< of irq and full
+    std::vector<CpuSet>
+        caches; ///< of full: its CPUs by cache group, for readers whose interface is not known
+    CpuSet rps; ///< of `rps`; empty: seats of readers
+    std::vector<NicNames> rule_nics; ///< by thread rule, of its `nics`; empty: the policy's
+    std::vector<NicLanes> nics;      ///< of irq and full
     /// By rule, as `distributions`: seats of all its interfaces in turn, for readers of which it is not known
     /// which serve them.
     std::vector<std::vector<Slot>> all_seats;

@@ -358,6 +358,24 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces,
         resolved.all_seats.push_back(in_turn(resolved.nics, rule, resolved.allowed));
 }
 
+void add_ends(const ResolvedPolicy& resolved, const Machine& machine, const NicUsage& usage, LaneLoad& load,
+              Placements& into) {
+    const auto& policy = *resolved.policy;
+    const auto ends = usage.ends.find(policy.name);
+    if (ends == usage.ends.end() || !policy.steering || !resolved.rps.empty() || resolved.nics.empty())
+        return;
+    for (const auto& name : ends->second) {
+        const auto* nic = machine.nic(name);
+        if (nic == nullptr || !load.placed.emplace(nic->name, policy.name).second) continue;
+        for (const auto& queue : nic->queues)
+            if (queue.direction == Direction::rx && queue.steering)
+                into.queues.push_back({SteeringMask{nic->name, queue.direction, queue.index, nic->name,
+                                                    nic->ifindex, false, nic->folder},
+                                       CpuSet(), nic->name, policy.name,
+                                       "RPS off: it would carry a container's packets away from the lane"});
+    }
+}
+
 void tell_of_mixed(const topology::Topology& topology, Placements& into) {
     const auto cores_of = [&](const NicLanes& lanes) {
         CpuSet cores;

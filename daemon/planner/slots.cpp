@@ -192,6 +192,8 @@ Atom atom(const CpuExpr& expr, const Topology& topology, const Nics& nics, const
         return {topology.isolated};
     case Op::nohz_full:
         return {topology.nohz_full};
+    case Op::pods:
+        return {topology.pods & topology.online};
     case Op::housekeeping:
         return {topology.housekeeping};
     case Op::smt:

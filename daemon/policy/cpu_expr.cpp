@@ -29,6 +29,7 @@ constexpr std::array plain_words{Word{"all", Op::all},
                                  Word{"online", Op::all},
                                  Word{"isolated", Op::isolated},
                                  Word{"nohz_full", Op::nohz_full},
+                                 Word{"pods", Op::pods},
                                  Word{"smt", Op::smt},
                                  Word{"housekeeping", Op::housekeeping},
                                  Word{"nic", Op::nic}};
@@ -36,9 +37,9 @@ constexpr std::array group_words{
     Word{"node", Op::node}, Word{"socket", Op::socket}, Word{"package", Op::socket}, Word{"die", Op::die},
     Word{"llc", Op::llc},   Word{"core", Op::core},     Word{"cluster", Op::cluster}};
 
-constexpr std::string_view known_words =
-    "a CPU list like 0-3,8, or one of all, isolated, nohz_full, housekeeping, smt, nic, nic:NAME, kind:NAME, "
-    "node:N, socket:N, die:N, cluster:N, llc:N, core:N";
+constexpr std::string_view known_words = "a CPU list like 0-3,8, or one of all, isolated, nohz_full, "
+                                         "housekeeping, pods, smt, nic, nic:NAME, kind:NAME, "
+                                         "node:N, socket:N, die:N, cluster:N, llc:N, core:N";
 
 /// Words of other tools for what has another name here.
 constexpr std::array foreign_words{Word{"numa", Op::node}, Word{"ccd", Op::llc}, Word{"ccx", Op::llc}};
@@ -263,6 +264,11 @@ Parsed parse_cpu_expr(std::string_view text) {
     if (const auto nul = text.find('\0'); nul != std::string_view::npos)
         return std::unexpected(CpuExprError{nul, 1, "a NUL byte", {}});
     return Parser(text).whole();
+}
+
+bool has_word(const CpuExpr& expr, Op word) {
+    return expr.op == word ||
+           std::ranges::any_of(expr.children, [&](const CpuExpr& child) { return has_word(child, word); });
 }
 
 std::string to_string(const CpuExpr& expr) {

@@ -24,7 +24,8 @@ struct CpuExpr {
         isolated,
         nohz_full,
         housekeeping,
-        smt, ///< CPUs that are not the first of their core
+        pods, ///< CPUs that containers have for themselves
+        smt,  ///< CPUs that are not the first of their core
         node,
         socket,
         die,
@@ -58,6 +59,9 @@ struct CpuExprError {
 };
 
 [[nodiscard]] std::expected<CpuExpr, CpuExprError> parse_cpu_expr(std::string_view text);
+
+/// True if the word is somewhere in it.
+[[nodiscard]] bool has_word(const CpuExpr& expr, CpuExpr::Op word);
 
 /// The canonical text of an expression; parse_cpu_expr of it gives an equal tree.
 [[nodiscard]] std::string to_string(const CpuExpr& expr);

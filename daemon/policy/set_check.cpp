@@ -307,4 +307,13 @@ std::vector<Diagnostic> advice(const PolicySet& set) {
     return found;
 }
 
+bool has_word(const PolicySet& policies, CpuExpr::Op word) {
+    const auto has = [word](const std::optional<CpuExpr>& expr) { return expr && has_word(*expr, word); };
+    const auto is_in = [&](const Placement& placement) { return has(placement.cpus) || has(placement.near); };
+    return std::ranges::any_of(policies.policies, [&](const Policy& policy) {
+        return is_in(policy.placement) || has(policy.rps) ||
+               std::ranges::any_of(policy.threads, is_in, &ThreadRule::placement);
+    });
+}
+
 } // namespace affinityd::policy

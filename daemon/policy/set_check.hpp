@@ -36,4 +36,7 @@ void check_set(const PolicySet& set, std::vector<Diagnostic>& out);
 /// others' tasks are kept off CPUs. In the set's order, without source lines.
 [[nodiscard]] std::vector<Diagnostic> advice(const PolicySet& set);
 
+/// True if some policy has the word in cpus, near or rps.
+[[nodiscard]] bool has_word(const PolicySet& policies, CpuExpr::Op word);
+
 } // namespace affinityd::policy

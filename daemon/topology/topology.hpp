@@ -47,6 +47,7 @@ struct CpuMasks {
     CpuSet possible, present, online, offline; ///< offline: present and not online
     CpuSet isolated;                           ///< by isolcpus=domain or a cpuset partition, cut to online
     CpuSet nohz_full;                          ///< nohz_full=, cut to online
+    CpuSet pods;         ///< that containers and partitions have for themselves; machine::own_cpus()
     CpuSet housekeeping; ///< online - isolated - nohz_full; all online ones if none is left
 };
 

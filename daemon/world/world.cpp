@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/world.hpp"
 
+#include "policy/set_check.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +13,7 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
       matcher_(policies_) {
     for (const auto& policy : policies_.policies)
         steers_.push_back(policy.steer);
+    machine_.follows_pods = policy::has_word(policies_, policy::CpuExpr::Op::pods);
     choose({});
     placements_ = planner::compile(policies_, machine_, usage_);
     assumed_ = placements_.load;
@@ -19,6 +22,7 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 void World::update(machine::Machine machine) {
     machine::use_latencies(machine, std::move(machine_.latencies));
     machine.cannot_steer = machine_.cannot_steer;
+    machine.follows_pods = machine_.follows_pods;
     machine_ = std::move(machine);
     work_out();
 }

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers in network namespaces of their own: `nics: auto` finds the NIC that their packets come by. The NIC is a veth whose kernel thread takes in
 its packets; that thread and the server on one CPU are the witness."""
-from house import Namespace, allowed, comm, ip, policy, python, wait_for
+import json
+
+from house import House, Namespace, affinityctl, allowed, comm, group, ip, measured, policy, python, report, wait_for
 from nets import CLIENT, SERVER, Net, napi_threads
+from steering_test import CLIENT as MANY, WORKERS
 
 FULL = policy("server", affinity="full", nics="auto", bind="core", settle=0)
 
@@ -10,13 +13,13 @@ FULL = policy("server", affinity="full", nics="auto", bind="core", settle=0)
 class Contained(Net):
     """`self.inner` is the container's namespace; its server has 10.88.0.1, unless `address` says otherwise."""
 
-    address = "10.88.0.1"
+    address, queues = "10.88.0.1", 1
 
     def setUp(self):
         super().setUp()
         self.inner = Namespace(self.stack, f"affinity-inner-{self.mark}")
         self.inner.ip("link", "set", "lo", "up")
-        self.host = self.pair()
+        self.host = self.pair(queues=self.queues)
         self.peer = self.host.replace("r", "t", 1)
 
     def add(self, space, *words, up, address=None):
@@ -52,7 +55,7 @@ class Contained(Net):
         """The problems with ways."""
         return [problem for problem in daemon.status()["problems"] if problem["subject"] == "nics"]
 
-    def found(self, way):
+    def found(self, way, also=lambda: True):
         """The server is where the packets of the NIC arrive, and `explain` says how these come to it; all is as before in the end."""
         server, [poller] = self.serve(), napi_threads(self.host)
         before = self.maps(self.host)
@@ -65,6 +68,7 @@ class Contained(Net):
         self.assertEqual(([self.host], way), (daemon.policy("web")["nics"], daemon.explain(server)["way"].split(" → ")))
         self.assertIn(" → ".join(way), daemon.ctl("explain", server).out)
         self.assertEqual(([], []), (self.ways(daemon), daemon.plan()))
+        wait_for(also, "what is beside it is set, too")
         daemon.stop()
         self.assertEqual((self.everywhere, self.everywhere, before), (allowed(server), allowed(poller), self.maps(self.host)))
 
@@ -88,11 +92,41 @@ class Ways(Contained):
         self.found(["eth0", "pod0", "br0", self.host])
 
     def test_a_pair_without_a_bridge(self):
+        """RPS at the host's end would have the server's packets go on from another CPU."""
         self.veth("pod0")
+        self.near.run("sh", "-c", "echo 3 > /sys/class/net/pod0/queues/rx-0/rps_cpus")
         self.near.ip("addr", "add", "10.88.0.254/24", "dev", "pod0")
         self.inner.ip("route", "add", "default", "via", "10.88.0.254")
         self.routed()
-        self.found(["eth0", "pod0", self.host])
+        self.found(["eth0", "pod0", self.host], lambda: self.maps("pod0", "rx") == [0])
+        self.assertEqual([3], self.maps("pod0", "rx"))
+
+
+class Local(Contained):
+    """The server's own word: SO_INCOMING_CPU of each connection, and the CPU on which it reads."""
+
+    LONG, queues = True, 2
+
+    def test_two_workers_behind_a_bridge_read_where_the_two_queues_of_the_nic_bring_their_packets(self):
+        self.add(self.near, "br0", "type", "bridge", up="br0", address="10.88.0.254/24")
+        self.veth("pod0")
+        self.near.ip("link", "set", "pod0", "master", "br0")
+        self.inner.ip("route", "add", "default", "via", "10.88.0.254")
+        self.routed()
+        self.spawn(*self.inner.command(*python(WORKERS, self.name("server"), "0.0.0.0", "2", "256")))
+        wait_for(lambda: ":7001" in self.inner.run("ss", "-Hltn"), "the workers listen")
+
+        def share(number):
+            seen = json.loads(self.far.run(*python(MANY, self.address, str(number), "x")))
+            self.assertEqual(0, seen["lost"])
+            return 100 * seen["local"] / sum(seen["workers"].values())
+        without = share(300)
+        daemon = self.inside({"reconcile": "2s"}, web=FULL | {"spread": "core"})
+        wait_for(lambda: share(60) > 0 and daemon.policy("web").get("steer", {}).get("listeners") == 2,
+                 lambda: f"both listeners are steered: {daemon.policy('web')} {daemon.problems()}", 30)
+        part = share(1500)
+        report(f"{part:.1f} % of the connections of a server behind a bridge are read where they arrive, {without:.1f} % without")
+        self.assertGreaterEqual(part, 95)
 
 
 class Parents(Contained):
@@ -118,9 +152,38 @@ class Lost(Contained):
         daemon = self.inside(web=FULL)
         wait_for(lambda: self.ways(daemon), "it is told")
         daemon.passes(2)
+        self.at(server, self.everywhere)
         [problem] = self.ways(daemon)
         self.assertEqual(("web", "nics", f"name the NIC in the policy: nics: {self.host}"), tuple(problem[key] for key in ("policy", "subject", "hint")))
         self.assertIn("eth0 → pod0 → br0", problem["message"])
         daemon.write("web", FULL | {"nics": [self.host]})
         wait_for(lambda: allowed(server.pid) == allowed(poller) and allowed(poller).isdigit(), "with its name, both are on one CPU")
         self.assertEqual([], self.ways(daemon))
+
+
+class Pods(House):
+    """`pods` in cpus: the CPUs that containers have for themselves."""
+
+    def test_the_rest_of_the_cpus_follows_each_write_to_a_cpuset(self):
+        top = group(self.stack, f"kubepods.{self.mark}", "cpuset")
+        pod = top / "pod0"
+        pod.mkdir()
+        self.stack.callback(pod.rmdir)
+        for folder, its in ((top, self.everywhere), (pod, "1")):
+            if (folder / "cpuset.mems").exists():
+                (folder / "cpuset.mems").write_text((folder.parent / "cpuset.mems").read_text(encoding="ascii"), encoding="ascii")
+            (folder / "cpuset.cpus").write_text(its, encoding="ascii")
+        daemon = self.daemon({"reconcile": "1h"}, batch=self.policy("batch", cpus="all - pods", bind="set", settle=0))
+        batch = self.program("batch")
+        self.expect(batch, "0")
+        self.assertEqual("0", affinityctl("cpus", "all - pods").out.split("\n")[0].split(" ")[-1])
+        took = []
+        for turn in range(20):
+            its, rest = ("0", "1") if turn % 2 == 0 else ("1", "0")
+            (pod / "cpuset.cpus").write_text(its, encoding="ascii")
+            took.append(measured(lambda rest=rest: allowed(batch.pid) == rest, f"the rest is {rest}"))
+        report(f"pods: a rewritten cpuset is followed within {max(took) * 1000:.0f} ms, in the median {sorted(took)[10] * 1000:.0f} ms")
+        self.assertLess(sorted(took)[-3], 1.0)
+        (pod / "cpuset.cpus").write_text(self.everywhere, encoding="ascii")
+        self.expect(batch, self.everywhere)
+        daemon.stop()

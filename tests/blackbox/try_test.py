@@ -38,8 +38,9 @@ class Trials(House):
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def start(self, path, *words, length=SHORTEST):
+        end = time.monotonic() + length
         self.tested.ctl("try", path, "--for", f"{length}s", "--no-block", *words)
-        return time.monotonic() + length
+        return end
 
     def trials(self):
         return {trial["policy"]: trial for trial in self.tested.status()["trials"]}

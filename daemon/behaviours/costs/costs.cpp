@@ -96,6 +96,7 @@ bool Costs::note(const accounting::NicUsageResult& result) {
             process.are_nics_known = found->second.is_known;
             process.is_elsewhere = found->second.is_elsewhere;
             process.way = found->second.way;
+            process.ends = found->second.ends;
             process.lost = found->second.lost;
             process.reads_nothing = !found->second.is_served;
         }
@@ -114,6 +115,8 @@ planner::NicUsage Costs::count_readers() const {
         const bool has_lanes =
             policy.model == policy::Model::full || policy.model == policy::Model::irq || policy.model_auto;
         if (!has_lanes || process.reads_nothing || process.is_elsewhere) continue;
+        auto& ends = readers.ends[policy.name];
+        ends.insert(process.ends.begin(), process.ends.end());
         planner::ReadingProcess reading{.nics = process.are_nics_known ? &process.nics : nullptr,
                                         .cpuset = process.cpuset.cpus ? &*process.cpuset.cpus : nullptr,
                                         .rules = {}};

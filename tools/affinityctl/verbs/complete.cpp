@@ -80,6 +80,7 @@ void add_cpu_sets_to(Words& words, const Globals& globals) {
     for (const auto& [word, help] : {std::pair("all", "every online CPU"),
                                      {"isolated", "isolated at boot"},
                                      {"nohz_full", "without a tick"},
+                                     {"pods", "that containers have for themselves"},
                                      {"housekeeping", "neither isolated nor nohz_full"},
                                      {"smt", "not the first of their core"},
                                      {"nic", "near the interfaces"}})
