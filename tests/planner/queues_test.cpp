@@ -52,6 +52,40 @@ TEST(Queues, QueuesThatAreAsWantedNeedNoChange) {
         EXPECT_FALSE(plan_queue(world.planning(), target, target.wanted));
 }
 
+TEST(Queues, EndsOfPairsOnTheWayToReadersHaveRpsOff) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    auto& pod = machine.nics.emplace_back();
+    pod.name = "pod0";
+    pod.master = "br0";
+    pod.ifindex = 9;
+    pod.queues = {{.direction = netdev::Direction::rx, .index = 0, .steering = CpuSet{1}}};
+    NicUsage usage{{"p0", {{{"eth0"}, 2}}}};
+    usage.ends["p0"] = {"pod0", "gone"};
+    for (const auto& [more, is_off] :
+         {std::pair{"", true}, {"rps: all\n", false}, {"steering: false\n", false}}) {
+        const World world({full_policy + std::string(more)}, machine, usage);
+        const auto found = std::ranges::find(world.placements.queues, "pod0", &QueueTarget::nic);
+        ASSERT_EQ(found != world.placements.queues.end(), is_off) << more;
+        if (is_off) EXPECT_EQ(found->wanted, Setting(CpuSet()));
+    }
+}
+
+TEST(Queues, AReaderWhoseInterfaceIsNotKnownHasItsCacheGroup) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    const auto group = machine.topology.llc_of(0).to_list();
+    for (const auto& [text, cpus] : {std::pair{"affinity: full\nbind: core\n", group},
+                                     {"affinity: full\nbind: cpu\ntogether: core\n", group},
+                                     {"affinity: full\nnics: [eth9]\nbind: core\n", group},
+                                     {"affinity: full\nbind: core\ncpus: 0\n", std::string("0")},
+                                     {"affinity: process\nbind: cpu\n", std::string("0")}}) {
+        World world({"match: {comm: a}\n" + std::string(text)}, machine);
+        auto task = thread(1, "a");
+        EXPECT_EQ(world.settle(task), cpus) << text;
+    }
+}
+
 TEST(Queues, AnInterruptThatTheKernelMovedElsewhereIsNotAskedForAgain) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);

@@ -3,6 +3,7 @@
 
 #include "host/root.hpp"
 #include "machine/machine.hpp"
+#include "machine/pods.hpp"
 #include "netdev/reader.hpp"
 #include "planner/slots.hpp"
 
@@ -88,6 +89,9 @@ std::expected<CpuSet, CpuExprFault> evaluate_cpu_expr(const CpuExpr& expr,
         if (!found) return found;
         own = *found;
     }
+    auto& topology = machine.topology;
+    if (affinityd::policy::has_word(expr, CpuExpr::Op::pods))
+        topology.pods = machine_room::read_own_cpus(root, topology.online);
     auto cpus = planner::evaluate(expr, machine.topology, near, own);
     if (!cpus) return std::unexpected(std::move(cpus.error()));
     return std::move(*cpus);
