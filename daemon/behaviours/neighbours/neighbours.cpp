@@ -47,7 +47,7 @@ class Neighbours final : public Behaviour {
         for (const auto& notice : writers_.take_notices())
             shared_.log.warn(notice);
     }
-    /// Those under policy, each once.
+    /// Interrupts under policy, each once.
     [[nodiscard]] std::vector<unsigned> interrupts() const {
         std::vector<unsigned> irqs;
         for (const auto& target : shared_.current.placements().queues)

@@ -402,7 +402,7 @@ Slices Steering::end_pass() {
     }
     // A policy has come or gone.
     if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
-    // One with each pass: the disk may be slow.
+    // A single one with each pass: the disk may be slow.
     if (auto record = take_record()) shared_.keep(std::move(*record));
     co_return;
 }

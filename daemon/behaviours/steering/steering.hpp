@@ -36,7 +36,7 @@ class Steering final : public Behaviour {
     void begin_pass() override;
     Slices after_tasks() override;
     Slices end_pass() override;
-    /// Of the next look at listeners.
+    /// When the next look at listeners is due.
     Clock::time_point due() const override { return next_look_; }
     /// Takes what was counted, and puts listeners where their workers are now: works for a slice, and is
     /// called again for the rest.
