@@ -87,12 +87,13 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     inventory::sort_unique(book.reachable);
 }
 
-void NicAddresses::add(const netdev::Spaces& spaces) {
-    for (std::size_t space = books_.size(); space < spaces.size(); ++space) {
+void NicAddresses::add(const netdev::OtherSpaces& others) {
+    for (std::size_t space = books_.size(); space < others.spaces.size(); ++space) {
         auto& book = books_.emplace_back();
-        for (const auto& link : spaces[space]) {
-            if (!link.up || (link.addresses.empty() && !link.has_default_route)) continue;
-            auto way = netdev::way_from(spaces, space, link.ifindex);
+        for (std::size_t i = 0; i < others.spaces[space].size(); ++i) {
+            const auto& link = others.spaces[space][i];
+            if (!netdev::has_packets(link)) continue;
+            auto way = others.ways[space][i];
             std::vector<unsigned> carriers;
             for (const auto& name : way.nics)
                 if (const auto under = under_.find(name); under != under_.end())
@@ -169,11 +170,11 @@ struct Reading {
 };
 
 /// True if all interfaces with an address have their packets by the same NICs.
-bool has_one_way(const netdev::Spaces& spaces, std::size_t space) {
+bool has_one_way(const netdev::OtherSpaces& others, std::size_t space) {
     std::set<std::vector<std::string>> ends;
-    for (const auto& link : spaces[space])
-        if (link.up && link.name != "lo" && (!link.addresses.empty() || link.has_default_route))
-            ends.insert(netdev::way_from(spaces, space, link.ifindex).nics);
+    for (std::size_t i = 0; i < others.spaces[space].size(); ++i)
+        if (const auto& link = others.spaces[space][i]; netdev::has_packets(link) && link.name != "lo")
+            ends.insert(others.ways[space][i].nics);
     return ends.size() == 1;
 }
 
@@ -187,7 +188,7 @@ Result<Reading> read_all(const host::Root& root, const inventory::SocketQuestion
     for (std::size_t space = 0; space < all.others.members.size(); ++space) {
         const int member = all.others.members[space];
         all.local.emplace_back();
-        if (space > 0 && has_one_way(all.others.spaces, space)) {
+        if (space > 0 && has_one_way(all.others, space)) {
             all.local.back() = inventory::read_local_inodes(root, member);
             all.sockets.emplace_back();
             continue;
@@ -285,7 +286,7 @@ bool NicUsage::Search::list(const std::function<bool()>& out_of_time, NicUsageRe
             reading.reset();
             if (!*table) result.fault = table->error();
             if (*table) read = std::move(**table);
-            nics.add(read.others.spaces);
+            nics.add(read.others);
         } else if (out_of_time()) {
             return false;
         }

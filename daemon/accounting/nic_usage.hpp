@@ -74,7 +74,7 @@ class NicAddresses {
   public:
     explicit NicAddresses(std::span<const netdev::Nic> nics);
     /// Adds what the namespaces after the first have.
-    void add(const netdev::Spaces& spaces);
+    void add(const netdev::OtherSpaces& others);
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }

@@ -158,6 +158,11 @@ Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const in
     for (auto at = numbered.begin(); read && at != numbered.end(); ++at)
         read = read_addresses(**socket, at->first, found.spaces[at->second]);
     if (!read && read.error().code == EAGAIN) return std::unexpected(read.error()); // else none is to be had
+    found.ways.resize(found.spaces.size());
+    for (std::size_t space = 1; space < found.spaces.size(); ++space)
+        for (const auto& link : found.spaces[space])
+            found.ways[space].push_back(has_packets(link) ? way_from(found.spaces, space, link.ifindex)
+                                                          : Way{});
     return found;
 }
 

@@ -34,6 +34,11 @@ struct Link {
 /// Network namespaces and their interfaces, ascending by index. The first is the daemon's own.
 using Spaces = std::vector<std::vector<Link>>;
 
+/// It has packets of its own: an address, or a default route.
+[[nodiscard]] inline bool has_packets(const Link& link) {
+    return link.up && (!link.addresses.empty() || link.has_default_route);
+}
+
 /// The way of packets from an interface of a container to the daemon's namespace.
 struct Way {
     std::vector<std::string> nics{}; ///< interfaces of the daemon's namespace that they arrive on
@@ -51,7 +56,8 @@ struct Way {
 struct OtherSpaces {
     Spaces spaces;                               ///< the daemon's own first, also where there is no other
     std::unordered_map<int, std::size_t> of_pid; ///< those of processes that live in another one
-    std::vector<int> members;                    ///< by namespace: a process that lives there; 0: the daemon
+    std::vector<std::vector<Way>> ways{}; ///< by namespace, from each interface that has packets of its own
+    std::vector<int> members;             ///< by namespace: a process that lives there; 0: the daemon
 };
 
 /// Asks the kernel for the interfaces of the namespaces that these processes live in, if any is another one
