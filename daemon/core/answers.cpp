@@ -147,12 +147,9 @@ std::string interrupt_note(const host::Root& root, const World& world, const std
     return is_label || exists ? "belongs to no NIC, and no policy names it in irqs" : "";
 }
 
-/// Says that a policy with this many processes does not do what it says, and why.
-std::string policy_note(const World& world, std::size_t index, std::size_t processes,
-                        const planner::ListenerPlan* plan) {
+/// Says that no NIC is there for a policy with this many processes.
+std::string nic_note(const World& world, std::size_t index, std::size_t processes) {
     const auto& policy = world.policy(index);
-    const auto& resolved = world.placements().policies[index];
-    const auto& online = world.placements().online;
     const auto is_named = [&](const netdev::Nic& nic) {
         return std::ranges::any_of(policy.nics, [&](const auto& pattern) {
             return nic.is_called([&](std::string_view name) { return pattern.matches(name); });
@@ -162,13 +159,16 @@ std::string policy_note(const World& world, std::size_t index, std::size_t proce
         return "no interface here is named like its nics: see affinityctl check";
     if (processes > 0 && policy.nics_auto && acts_as_process(world, index))
         return fmt::format("no NIC is known to serve its processes: {}", as_process);
-    if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
-    if (planner::lacks_flow_tables(resolved, world.placements()))
-        return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
-               "kernel, or none in this network namespace";
+    return {};
+}
+
+/// Says that a policy with this many processes does less than it says, and why.
+std::string effect_note(const World& world, std::size_t index, std::size_t processes) {
+    const auto& resolved = world.placements().policies[index];
+    const auto& online = world.placements().online;
     if (processes > 0)
         if (auto note = queues_note(world, resolved); !note.empty()) return note;
-    if (policy.model == Model::irq || !planner::restricts_nothing(resolved, online)) return {};
+    if (resolved.policy->model == Model::irq || !planner::restricts_nothing(resolved, online)) return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
            ")";
 }
@@ -183,8 +183,7 @@ CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
 }
 
 /// Every policy with what it holds.
-std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Holdings& holdings,
-                                                const Steering& steering) {
+std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Holdings& holdings) {
     const auto& world = *shared.current.world;
     std::vector<status::PolicyStatus> list;
     for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
@@ -209,9 +208,7 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
         const auto& corrected = shared.executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
-        value.packets = steering.packets(policy.name);
-        const auto& plan = value.packets.steer;
-        value.note = policy_note(world, i, value.held.processes, plan ? &*plan : nullptr);
+        value.note = nic_note(world, i, value.held.processes);
         list.push_back(std::move(value));
     }
     return list;
@@ -317,7 +314,6 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
     add("rights", right_problems(shared_.executor));
     for (const auto& behaviour : shared_.behaviours)
         add(behaviour->kind(), behaviour->problems());
-    add("steering", steering_.problems());
     return list;
 }
 
@@ -354,18 +350,20 @@ status::Overview Daemon::overview(const Holdings& holdings) {
                               .events_lost = events_lost_,
                               .load = loading_.status()};
     add_outcomes(shared_.executor, overview);
-    overview.policies = policy_status(shared_, holdings, steering_);
+    overview.policies = policy_status(shared_, holdings);
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->report(overview);
     for (std::size_t i = 0; i < overview.policies.size(); ++i) {
         auto& policy = overview.policies[i];
+        const auto& world = *shared_.current.world;
+        if (policy.note.empty()) policy.note = effect_note(world, i, policy.held.processes);
         if (policy.note.empty() && work().passes() > 1)
-            policy.note = match_note(*shared_.current.world, tasks_.table(), shared_.journal(), i);
+            policy.note = match_note(world, tasks_.table(), shared_.journal(), i);
     }
     for (const auto& process : shared_.releases.processes())
         overview.released.push_back(process.tid);
     std::ranges::sort(overview.released);
     overview.problems = problems();
-    for (const auto& behaviour : shared_.behaviours)
-        behaviour->report(overview);
     overview.floods = tasks_.events().floods(EventQueue::Clock::now());
     for (auto& flood : overview.floods)
         flood.user = tasks_.sources().user(flood.uid);
@@ -447,7 +445,7 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
         auto& scan = **opened;
         const auto policy = tasks_.match(scan);
         if (!policy && !tasks_.must_look_at(scan, scan.parent())) continue;
-        leave_others(basis.assignments, scan.id(), policy);
+        drop_others(basis.assignments, scan.id(), policy);
         while (!scan.step(a_part)) {
             co_yield pause;
             if (basis.is_overtaken(*this)) co_return;
@@ -479,8 +477,8 @@ Slices Daemon::answer_plan(OwnedAnswer answer) {
 }
 
 /// The pass would drop what is known of another process, or of one that was under another policy.
-void Daemon::leave_others(planner::Assignments& assignments, const TaskId& id,
-                          std::optional<std::size_t> policy) {
+void Daemon::drop_others(planner::Assignments& assignments, const TaskId& id,
+                         std::optional<std::size_t> policy) {
     const auto* known = tasks_.table().find(id.tid);
     if (known == nullptr || (known->id == id && known->policy == policy)) return;
     assignments.leave(known->id);
@@ -576,7 +574,6 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     }
     for (const auto& behaviour : shared_.behaviours)
         behaviour->explain(scan, value);
-    steering_.explain(id, value);
     value.released = serves_released_queue(scan, world.placements(), shared_.releases) ||
                      (!value.policy.empty() && !tasks_.match(scan));
     return value;

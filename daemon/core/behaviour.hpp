@@ -33,7 +33,7 @@ class Behaviour {
     using Clock = std::chrono::steady_clock;
     virtual ~Behaviour() = default;
 
-    /// A world is to be in force from now on: what `affinity: auto` of its policies stands for.
+    /// The ways of policies with `affinity: auto`, for a world that comes into force.
     virtual World::Choices choices(const World&) { return {}; }
     /// Texts that count beside the files of policies, when these are read.
     virtual std::vector<Overlay> overlays() const { return {}; }

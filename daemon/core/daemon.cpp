@@ -44,8 +44,8 @@ std::string refusal_of(const Error& error) {
 Daemon::Daemon(Shared& shared, ReadSettings reread_settings)
     : shared_(shared), reread_settings_(std::move(reread_settings)),
       loading_(shared_.root, shared_.settings, shared_.acts()), answers_(shared_), undo_(shared_),
-      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed()), {steering_}),
-      queues_(shared_, undo_, answers_.placed()), steering_(shared_, tasks_) {
+      tasks_(shared_, ThreadPlacer(shared_, undo_, answers_.placed())),
+      queues_(shared_, undo_, answers_.placed()) {
     log_notices(shared_.log, shared_.history.take_notices());
 }
 
@@ -148,10 +148,8 @@ Result<void> Daemon::start() {
 bool Daemon::step(const OutOfTime& out_of_time) {
     // A process that calls for attention all the time keeps no pass and no answer from its end.
     events_are_next_ = !events_are_next_;
-    const auto step_events = [&] { return steering_.step(out_of_time) && tasks_.step(out_of_time); };
-    const bool is_done = events_are_next_ ? step_events() && work().step(out_of_time)
-                                          : work().step(out_of_time) && step_events();
-    return is_done && !steering_.has_news(); // a task that was placed is news
+    return events_are_next_ ? tasks_.step(out_of_time) && work().step(out_of_time)
+                            : work().step(out_of_time) && tasks_.step(out_of_time);
 }
 
 void Daemon::events_lost() {
@@ -275,70 +273,6 @@ Slices Daemon::restore_released(std::string what, std::optional<int> pid, Answer
     }
     if (answer) answers_.add({.answer = std::move(answer), .is_of_release = true});
     begin_pass(false);
-}
-
-void Daemon::end_duties(const char* why, bool is_handover) {
-    is_stopping_ = true;
-    answers_.give_up(why);
-    shared_.executor.begin_stop();
-    tasks_.begin_stop();
-    undo_.begin_stop();
-    for (const auto& behaviour : shared_.behaviours)
-        if (shared_.current.world) behaviour->begin_stop(is_handover);
-}
-
-void Daemon::begin_handover(std::function<void()> done) {
-    end_duties("the daemon is being restarted", true);
-    shared_.log.info("being restarted: all stays in place for the next daemon");
-    if (!shared_.acts() || !shared_.current.world) return done();
-    work().begin_end(hand_over(std::move(done)));
-}
-
-/// Last, as it may wait: looks at processes, and writes to a disk.
-Slices Daemon::hand_over(std::function<void()> done) {
-    for (const auto& behaviour : shared_.behaviours)
-        for (auto last = behaviour->end(); !last.step(a_part);)
-            co_yield pause;
-    done();
-}
-
-void Daemon::begin_stop(std::function<void()> done) {
-    end_duties("the daemon is stopping: what it changed is put back", false);
-    if (!shared_.acts() || !shared_.current.world) return done();
-    work().begin_end(stop(std::move(done)));
-}
-
-Slices Daemon::stop(std::function<void()> done) {
-    // Tasks that a policy keeps have no record in force any more, and so are not restored. Units keep theirs.
-    for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
-        const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);
-        if (!is_unit && shared_.current->keeps_on_stop(entry->record->policy))
-            shared_.report(shared_.executor.part(entry->subject, state::Standing::kept));
-        co_yield pause;
-    }
-    // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
-    if (auto machine = machine::read_machine(shared_.root)) shared_.current->update(std::move(*machine));
-    shared_.releases.release_all();
-    update_claims();
-    auto& placed = answers_.placed();
-    placed.begin_pass();
-    placed.use(true);
-    // A task that no event has announced may have inherited a mask of ours from one that is restored later,
-    // and come into the list of processes after the first round that restores none.
-    constexpr unsigned enough_quiet = 2, most_rounds = 16;
-    for (unsigned quiet = 0, round = 0; quiet < enough_quiet && round < most_rounds; ++round) {
-        const auto before = placed.put_back();
-        auto look = tasks_.look_at_all();
-        for (bool is_new_slice = true; !look.part(is_new_slice);)
-            is_new_slice = co_yield pause;
-        quiet = placed.put_back() == before ? quiet + 1 : 0;
-    }
-    for (auto round = queues_.round(); !round.step(a_part);)
-        co_yield pause;
-    const auto count = to_string(placed.put_back());
-    shared_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
-    for (auto last = hand_over(std::move(done)); !last.step(a_part);)
-        co_yield pause;
 }
 
 } // namespace affinityd::core

@@ -5,7 +5,6 @@
 #include "core/pass.hpp"
 #include "core/queues.hpp"
 #include "core/shared.hpp"
-#include "core/steering.hpp"
 #include "core/task_status.hpp"
 #include "core/tasks.hpp"
 #include "core/undo.hpp"
@@ -73,7 +72,6 @@ class Daemon final : public Commands {
     [[nodiscard]] Work& work() { return shared_.work; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
-    [[nodiscard]] Steering& steering() { return steering_; }
     /// Null: threads can ask for nothing.
     [[nodiscard]] Joining* joining();
     /// All that is in force; a reload changes all of it.
@@ -119,7 +117,7 @@ class Daemon final : public Commands {
     [[nodiscard]] Slices answer_status(OwnedAnswer answer);
     [[nodiscard]] Slices answer_plan(OwnedAnswer answer);
     [[nodiscard]] Slices answer_explain(int pid, OwnedAnswer answer);
-    void leave_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
+    void drop_others(planner::Assignments& assignments, const TaskId& id, std::optional<std::size_t> policy);
     [[nodiscard]] planner::ThreadPlan plan_thread(const inventory::ProcessScan& scan,
                                                   std::optional<std::size_t> policy,
                                                   const inventory::Thread& thread, unsigned index,
@@ -141,7 +139,6 @@ class Daemon final : public Commands {
     Undo undo_;
     Tasks tasks_;
     Queues queues_;
-    Steering steering_;
     bool machine_changed_ = false; ///< the next pass reads the hardware again
     bool is_stopping_ = false;
     bool events_are_next_ = false; ///< events' unfinished work and other work take turns

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a pass, what it begins and ends with, and the answers to those who wait for it.
+// The order of a pass and of the end, and the answers to those who wait for them.
 #include "core/pass.hpp"
 
 #include "core/daemon.hpp"
@@ -64,14 +64,13 @@ Slices Daemon::pass() {
         for (auto reading = reread_machine(); !reading.step(a_part);)
             co_yield pause;
     update_claims();
-    shared_.current->use_steering(steering_.can_steer());
+    for (const auto& behaviour : shared_.behaviours)
+        behaviour->begin_pass();
     if (has_changed && work().passes() > 1)
         for (auto round = queues_.round(); !round.step(a_part);)
             co_yield pause;
     shared_.executor.begin_pass();
     undo_.begin_pass();
-    for (const auto& behaviour : shared_.behaviours)
-        behaviour->begin_pass();
     for (const auto until = std::chrono::steady_clock::now() + list_wait; awaits_listeners(until);)
         co_yield pause;
     for (auto ended = undo_.note_ended(); !ended.step(a_part);)
@@ -82,17 +81,12 @@ Slices Daemon::pass() {
     for (auto end = tasks_.end_pass(); !end.step(a_part);)
         co_yield pause;
     undo_.end_tasks();
-    for (auto& [pid, process] : tasks_.table().processes())
-        process.takes_none = steering_.takes_none(process);
     for (const auto& behaviour : shared_.behaviours)
         for (auto turn = behaviour->after_tasks(); !turn.step(a_part);)
             co_yield pause;
     for (auto round = queues_.round(); !round.step(a_part);)
         co_yield pause;
     undo_.end_pass();
-    steering_.end_pass();
-    // One with each pass: the disk may be slow.
-    if (auto record = steering_.take_record()) shared_.keep(std::move(*record));
     for (const auto& behaviour : shared_.behaviours)
         for (auto turn = behaviour->end_pass(); !turn.step(a_part);)
             co_yield pause;
@@ -154,6 +148,70 @@ void Daemon::begin_pass(bool machine_changed) {
     tasks_.events().begin_pass();
     answers_.begin();
     work().begin_pass(std::make_unique<Pass>(*this));
+}
+
+void Daemon::end_duties(const char* why, bool is_handover) {
+    is_stopping_ = true;
+    answers_.give_up(why);
+    shared_.executor.begin_stop();
+    tasks_.begin_stop();
+    undo_.begin_stop();
+    for (const auto& behaviour : shared_.behaviours)
+        if (shared_.current.world) behaviour->begin_stop(is_handover);
+}
+
+void Daemon::begin_handover(std::function<void()> done) {
+    end_duties("the daemon is being restarted", true);
+    shared_.log.info("being restarted: all stays in place for the next daemon");
+    if (!shared_.acts() || !shared_.current.world) return done();
+    work().begin_end(hand_over(std::move(done)));
+}
+
+/// Last, as it may wait: looks at processes, and writes to a disk.
+Slices Daemon::hand_over(std::function<void()> done) {
+    for (const auto& behaviour : shared_.behaviours)
+        for (auto last = behaviour->end(); !last.step(a_part);)
+            co_yield pause;
+    done();
+}
+
+void Daemon::begin_stop(std::function<void()> done) {
+    end_duties("the daemon is stopping: what it changed is put back", false);
+    if (!shared_.acts() || !shared_.current.world) return done();
+    work().begin_end(stop(std::move(done)));
+}
+
+Slices Daemon::stop(std::function<void()> done) {
+    // Tasks that a policy keeps have no record in force any more, and so are not restored. Units keep theirs.
+    for (state::Journal::Cursor cursor; const auto entry = shared_.journal().next(cursor);) {
+        const bool is_unit = std::holds_alternative<machine::UnitCpuset>(entry->subject);
+        if (!is_unit && shared_.current->keeps_on_stop(entry->record->policy))
+            shared_.report(shared_.executor.part(entry->subject, state::Standing::kept));
+        co_yield pause;
+    }
+    // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
+    if (auto machine = machine::read_machine(shared_.root)) shared_.current->update(std::move(*machine));
+    shared_.releases.release_all();
+    update_claims();
+    auto& placed = answers_.placed();
+    placed.begin_pass();
+    placed.use(true);
+    // A task that no event has announced may have inherited a mask of ours from one that is restored later,
+    // and come into the list of processes after the first round that restores none.
+    constexpr unsigned enough_quiet = 2, most_rounds = 16;
+    for (unsigned quiet = 0, round = 0; quiet < enough_quiet && round < most_rounds; ++round) {
+        const auto before = placed.put_back();
+        auto look = tasks_.look_at_all();
+        for (bool is_new_slice = true; !look.part(is_new_slice);)
+            is_new_slice = co_yield pause;
+        quiet = placed.put_back() == before ? quiet + 1 : 0;
+    }
+    for (auto round = queues_.round(); !round.step(a_part);)
+        co_yield pause;
+    const auto count = to_string(placed.put_back());
+    shared_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
+    for (auto last = hand_over(std::move(done)); !last.step(a_part);)
+        co_yield pause;
 }
 
 status::PolicyChanges& Placed::of(std::string_view policy) {
@@ -231,7 +289,7 @@ std::vector<Placed::News> Placed::take_news() {
     return news;
 }
 
-void Placed::forget_others(const policy::PolicySet& policies) {
+void Placed::drop_others(const policy::PolicySet& policies) {
     std::erase_if(fresh_, [&](const auto& entry) {
         return std::ranges::count(policies.policies, entry.first, &policy::Policy::name) == 0;
     });
@@ -267,7 +325,7 @@ void PassAnswers::finish() {
 }
 
 void PassAnswers::policies_changed(const policy::PolicySet& policies) {
-    placed_.forget_others(policies);
+    placed_.drop_others(policies);
     // The pass under way no longer looks at all.
     std::ranges::move(std::exchange(joined_, {}), std::back_inserter(waiting_));
 }

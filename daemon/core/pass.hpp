@@ -45,7 +45,7 @@ class Placed {
     /// Tasks placed for the first time that were not told: by the pass, and the first of each policy.
     [[nodiscard]] std::vector<News> take_news();
     /// Nothing is remembered of other policies.
-    void forget_others(const policy::PolicySet& policies);
+    void drop_others(const policy::PolicySet& policies);
 
   private:
     struct Fresh {

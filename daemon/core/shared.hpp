@@ -37,7 +37,7 @@ class Releases {
     }
     void clear_processes() { processes_.clear(); }
     /// The process has ended.
-    void forget(const TaskId& id) { processes_.erase(id); }
+    void drop(const TaskId& id) { processes_.erase(id); }
 
     /// The daemon ends: whatever the policies say, nothing is wanted any more.
     void release_all() { all_ = true; }

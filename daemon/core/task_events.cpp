@@ -57,7 +57,7 @@ void LaterLooks::look_at(int pid, Clock::time_point when) {
     place(pid, *look);
 }
 
-void LaterLooks::forget(int pid) {
+void LaterLooks::drop(int pid) {
     const auto found = looks_.find(pid);
     if (found == looks_.end()) return;
     due_.erase({found->second.due, pid});
@@ -196,7 +196,7 @@ void EventQueue::add(const ProcEvent& event, bool all_children, Clock::time_poin
         return later_.begin_series(event.pid, now);
     }
     // Other threads of a process under policy may go on: the handling of the event finds out.
-    if (is_end(event) && !is_known(event.pid)) later_.forget(event.pid);
+    if (is_end(event) && !is_known(event.pid)) later_.drop(event.pid);
     if (goes_on_leaving(event, now)) return;
     const bool is_of_process = !is_of_thread(event) && !is_end(event);
     // Threads of a process that no policy wants are of no interest; it is read as a whole if it waits.

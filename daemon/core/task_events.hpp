@@ -83,7 +83,7 @@ class LaterLooks {
     /// It is to be looked at then, once. Another time that was said before holds no more.
     void look_at(int pid, Clock::time_point when);
     /// It has ended.
-    void forget(int pid);
+    void drop(int pid);
     /// The next one whose time has come; no value: none.
     [[nodiscard]] std::optional<int> take_due(Clock::time_point now);
     /// max(): never.

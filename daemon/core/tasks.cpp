@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.hpp"
 
-#include "base/text.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <ranges>
 #include <span>
@@ -41,16 +39,6 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
 
 } // namespace
 
-Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
-    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
-    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
-    std::vector<int> pids;
-    if (text && *text)
-        for (const auto line : split(**text, '\n'))
-            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
-    return pids;
-}
-
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
                            const Releases& releases) {
     if (releases.empty() || !scan.is_kernel()) return false;
@@ -58,9 +46,9 @@ bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Pl
     return queue != placements.threads.end() && releases.policy(queue->second.policy);
 }
 
-Tasks::Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers)
-    : shared_(shared), current_(shared.current), placer_(std::move(placer)), followers_(followers),
-      sources_(shared.root), events_(sources_, table_) {}
+Tasks::Tasks(Shared& shared, ThreadPlacer placer)
+    : shared_(shared), current_(shared.current), placer_(std::move(placer)), sources_(shared.root),
+      events_(sources_, table_) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
     if (shared_.releases.all()) return std::nullopt;
@@ -103,7 +91,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     auto scan = inventory::ProcessScan::open(shared_.root, pid, &sources_);
     if (!scan) return miss(scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
-        events_.later().forget(pid);
+        events_.later().drop(pid);
         if (table_.find(pid) != nullptr) miss();
         return;
     }
@@ -139,7 +127,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
         unfinished_.pop_front();
         if (out_of_time()) break;
     }
-    return unfinished_.empty() && bury_doubtful(out_of_time);
+    return unfinished_.empty() && drop_doubtful(out_of_time);
 }
 
 void Tasks::has_started(int pid) {
@@ -199,14 +187,14 @@ void Tasks::task_gone(int pid, int tid) {
     if (tid == pid && lives_on) return lose_main(*known, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
         const TaskId id = thread->id;
-        bury(id, pid);
+        drop(id, pid);
         known->threads.erase(id);
     }
     // The process is gone with its last thread.
     if (!known->threads.empty() || lives_on) return;
-    bury(known->id, pid);
-    shared_.releases.forget(known->id);
-    events_.later().forget(pid);
+    drop(known->id, pid);
+    shared_.releases.drop(known->id);
+    events_.later().drop(pid);
     drop(pid);
     came_or_went();
 }
@@ -366,7 +354,6 @@ void Tasks::finish(KnownProcess& known, const Threads& threads) {
     if (!known.settling) learn_cpuset(known.cpuset, known.id.tid);
     for (const auto& behaviour : shared_.behaviours)
         behaviour->placed(known);
-    followers_.steering.observe(known);
 }
 
 /// Reads it once in each pass.
@@ -514,7 +501,7 @@ Slices Tasks::end_pass() {
                 doubtful_.push_back({id, pid, {}});
         do
             co_yield pause;
-        while (!bury_doubtful(a_part));
+        while (!drop_doubtful(a_part));
     }
     shared_.executor.drop_gone(looked_at_a_pass);
     if (passes_ >= missing_until_) missing_until_ = 0;
@@ -556,18 +543,18 @@ void Tasks::drop(int pid) {
 }
 
 /// A thread that is known to have ended.
-void Tasks::bury(const TaskId& thread, int pid) {
+void Tasks::drop(const TaskId& thread, int pid) {
     placer_.assignments().leave(thread);
     shared_.report(shared_.executor.gone(machine::TaskMask{thread, pid, {}}));
 }
 
 /// Tasks that may have ended. True: all of them.
-bool Tasks::bury_doubtful(const OutOfTime& out_of_time) {
+bool Tasks::drop_doubtful(const OutOfTime& out_of_time) {
     while (!doubtful_.empty()) {
         const auto task = std::move(doubtful_.back());
         doubtful_.pop_back();
         if (shared_.executor.is_gone(task)) {
-            bury(task.task, task.pid);
+            drop(task.task, task.pid);
             if (auto* known = table_.find(task.pid)) known->threads.erase(task.task);
         }
         if (out_of_time()) return doubtful_.empty();
@@ -579,7 +566,7 @@ Slices Tasks::look_at_members(std::vector<std::string> groups, std::function<voi
     constexpr std::size_t most = 1024; // a pass goes by processes
     std::vector<int> pids;
     for (const auto& group : groups) {
-        const auto members = processes_in(shared_.root.sys(), group);
+        const auto members = inventory::processes_in(shared_.root.sys(), group);
         if (members) pids.insert(pids.end(), members->begin(), members->end());
         if (!members || pids.size() > most) co_return too_many();
         co_yield pause;

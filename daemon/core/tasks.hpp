@@ -3,7 +3,6 @@
 
 #include "core/place_thread.hpp"
 #include "core/shared.hpp"
-#include "core/steering.hpp"
 #include "core/task_events.hpp"
 #include "core/task_table.hpp"
 #include "core/work.hpp"
@@ -46,20 +45,12 @@ struct Turn {
 [[nodiscard]] bool serves_released_queue(const inventory::ProcessScan& scan,
                                          const planner::Placements& placements, const Releases& releases);
 
-/// The processes in a control group, by its path as in /proc/PID/cgroup. None: it is gone, or threaded (its
-/// domain lists them). Source: cgroup-v2.rst, cgroup.procs.
-[[nodiscard]] Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group);
-
 /// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and
 /// noted.
 class Tasks {
   public:
-    /// Those who see the processes as they are looked at.
-    struct Followers {
-        Steering& steering;
-    };
     /// References must outlive it.
-    Tasks(Shared& shared, ThreadPlacer placer, const Followers& followers);
+    Tasks(Shared& shared, ThreadPlacer placer);
 
     // Events. None of them works for longer than a slice: what is left of a process waits for step().
     /// A process exec'ed, was renamed, has another user, was forked by a process under policy, or is to be
@@ -146,8 +137,8 @@ class Tasks {
 
     // Tasks that have ended: their slots, records, refusals and backoffs are dropped.
     void drop(int pid);
-    void bury(const TaskId& thread, int pid);
-    [[nodiscard]] bool bury_doubtful(const OutOfTime& out_of_time);
+    void drop(const TaskId& thread, int pid);
+    [[nodiscard]] bool drop_doubtful(const OutOfTime& out_of_time);
 
     void note_group(const KnownProcess& process);
     void came_or_went();
@@ -157,7 +148,6 @@ class Tasks {
     Shared& shared_;
     const Current& current_;
     ThreadPlacer placer_;
-    Followers followers_;
     TaskTable table_;
     inventory::FactSources sources_;
     EventQueue events_;

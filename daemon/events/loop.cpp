@@ -74,7 +74,7 @@ Result<void> Loop::add_signals() {
 Result<void> Loop::add_table() {
     auto* event = event_.get();
     slice_.add_to(event, SD_EVENT_PRIORITY_IDLE);
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_, &quiet_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &tick_, &quiet_})
         if (auto done = timer->add_to(event); !done) return done;
     regular_.arm(interval_);
     auto& sources = manager_.tasks().sources();
@@ -87,7 +87,6 @@ Result<void> Loop::add_table() {
     if (done) done = arguments_.add_to(event, fd_of(sources.command_lines()), "the reading of arguments");
     if (done) done = names_.add_to(event, fd_of(sources.name_service()), "the name service");
     if (done) done = listed_.add_to(event, fd_of(sources.listeners()), "the list of listeners");
-    if (done) done = steered_.add_to(event, manager_.steering().fd(), "steering");
     return done;
 }
 
@@ -196,7 +195,6 @@ void Loop::all_done() {
     has_passed_ = true;
     watches_.processes->follow();
     if (!glance_.is_armed() && manager_.queues().guards_interrupts()) glance_.arm(between_glances);
-    follow_steering();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -211,10 +209,9 @@ void Loop::all_done() {
 void Loop::stop() {
     if (std::exchange(is_stopping_, true)) return;
     sd_notify(0, "STOPPING=1\nSTATUS=ending");
-    for (auto* timer : {&regular_, &asked_, &glance_, &steering_look_, &tick_})
+    for (auto* timer : {&regular_, &asked_, &glance_, &tick_})
         timer->disarm();
     listed_.end();
-    steered_.end();
     measuring_.end();
     watches_.processes.reset();
     watches_.hardware.reset();
@@ -290,7 +287,6 @@ void Loop::handled() {
     for (const auto& behaviour : manager_.shared().behaviours)
         due = std::min(due, behaviour->due());
     tick_.arm_at(due);
-    if (manager_.steering().next_look() < steering_at_) follow_steering();
     const auto& sources = manager_.tasks().sources();
     if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
     has_passed_ = false;

@@ -65,10 +65,6 @@ class Loop {
     void want_pass(std::chrono::milliseconds delay);
     void glance_at_interrupts();
     void take_listeners();
-    void follow_steering() {
-        steering_at_ = manager_.steering().next_look();
-        steering_look_.arm_at(steering_at_);
-    }
     void tick();
     void take_names();
     void take_arguments();
@@ -95,18 +91,9 @@ class Loop {
     Timer regular_{[this] { begin_regular_pass(); }};
     Timer asked_{[this] { begin_pass(false); }};
     Timer glance_{[this] { glance_at_interrupts(); }};
-    std::chrono::steady_clock::time_point steering_at_ = std::chrono::steady_clock::time_point::max();
-    Timer steering_look_{[this] {
-        manager_.steering().look();
-        follow_steering();
-    }};
     Timer tick_{[this] { tick(); }}; ///< of behaviours
     Timer quiet_{[this] { leave_when_quiet(); }};
     Descriptor listed_{[this] { take_listeners(); }};
-    Descriptor steered_{[this] {
-        manager_.steering().take_events();
-        follow_steering();
-    }};
     std::list<Descriptor> behaviours_;
     Descriptor names_{[this] { take_names(); }};
     Descriptor arguments_{[this] { take_arguments(); }};

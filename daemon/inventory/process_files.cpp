@@ -153,6 +153,16 @@ Thread make_thread(const host::Root& root, int pid, const StatLine& line) {
     return thread;
 }
 
+Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group) {
+    const auto text = sys.read("fs/cgroup" + group + "/cgroup.procs");
+    if (!text && text.error().code != EOPNOTSUPP) return std::unexpected(text.error());
+    std::vector<int> pids;
+    if (text && *text)
+        for (const auto line : split(**text, '\n'))
+            if (const auto pid = parse_number<int>(line)) pids.push_back(*pid);
+    return pids;
+}
+
 std::string cgroup_of(std::string_view text) {
     std::string_view unified;
     std::string_view systemd;

@@ -89,7 +89,7 @@ json unit_json(const UnitStatus& unit) {
             {"state", unit.state}};
 }
 
-json writer_json(const coexist::OtherWriter& writer) {
+json writer_json(const OtherWriter& writer) {
     return {{"name", writer.name},
             {"where", writer.where},
             {"note", writer.note},

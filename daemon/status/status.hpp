@@ -2,7 +2,6 @@
 #pragma once
 
 #include "accounting/passive_cost.hpp"
-#include "coexist/other_writers.hpp"
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
 #include "locality/locality.hpp"
@@ -155,6 +154,15 @@ struct UnitStatus {
     std::string state; ///< "in place", or why not
 };
 
+/// Something else on this machine that sets the masks of interrupts.
+struct OtherWriter {
+    std::string name;       ///< "irqbalance", "tuned", "sched_ext"
+    std::string where;      ///< "pid 812", or the name of the scheduler
+    std::string note;       ///< what it does, what was done about it, or what a person can do
+    bool keeps_off = false; ///< it leaves alone what is under policy
+    friend bool operator==(const OtherWriter&, const OtherWriter&) = default;
+};
+
 /// A person with so many events that some processes are looked at by passes only.
 struct FloodStatus {
     int pid = 0; ///< the process with most of them
@@ -237,7 +245,7 @@ struct Overview {
     std::vector<int> released;           ///< processes, by hand
     std::vector<ProblemStatus> problems; ///< the newest first
     std::vector<UnitStatus> units;
-    std::vector<coexist::OtherWriter> other_writers;
+    std::vector<OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
     std::vector<TrialStatus> trials{};
     accounting::CostReport costs{};

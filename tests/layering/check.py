@@ -25,11 +25,11 @@ def complaints(root, files, only):
         yield from limits.complaints(root, files)
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=pathlib.Path)
     parser.add_argument("--only", choices=("rooms", "cycles", "limits"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     files = sources.read(arguments.project)
     if not files:
         print(f"{arguments.project}: no sources found")

@@ -17,8 +17,8 @@ MEDIAN = 90
 WALK_LINES = 2500
 # Lines of each room, and of a folder of tools/ that is as pure; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1010, "host": 1900, "policy": 3520,  # 2,600
-    "topology": 1500, "inventory": 2925,  # 2,700; 200 of which thread waits on which listener
+    "base": 1010, "host": 1900, "policy": 3525,  # 2,600
+    "topology": 1500, "inventory": 2940,  # 2,700; 200 of which thread waits on which listener
     "irq": 1157, "netdev": 1900,  # 400 of ways to containers
     "machine": 1668,  # 1,300; 160 of the CPUs that containers have for themselves, 5 of igb, whose bare label has the new name of an interface
     "locality": 395, "planner": 6175,  # 4,600; 510 of judgement and the choice of affinity: auto
@@ -26,9 +26,11 @@ BUDGETS = {
     "measure": 1045, "accounting": 1330,  # 1,900 together
     "enforcer": 870,
     "steer": 1690,  # 1,500; 60 of counting the listeners of others; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
-    "coexist": 590, "status": 1405,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
-    "world": 233, "load": 555, "core": 6080, "behaviours": 2510,  # 4,800; 410 of trials, 250 of effects, 290 of affinity: auto, 230 of listeners before any connection and of namespaces one by one
-    "events": 1766, "control": 1640,  # 2,800 together
+    "status": 1410,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
+    "world": 235, "load": 555,
+    "core": 4865,  # 4,300
+    "behaviours": 4300,  # 6,500, with control/joins, accounting and their parts of planner, which are libraries below
+    "events": 1770, "control": 1640,  # 2,800 together
     "affinityctl/survey": 1700,  # 900 of doctor (queues, containers), 790 of suggest
 }
 READ = {"core", "behaviours", "enforcer", "state", "planner"}
@@ -41,7 +43,8 @@ OWNERS = {"daemon/core/daemon.hpp", "daemon/events/loop.hpp", "daemon/control/se
 ONE_USER = {
     "daemon/core/behaviour.hpp": "the interface of behaviours",
     "daemon/core/task_events.hpp": "the queue of events and the budgets that pay for them, apart from the table of tasks",
-    "daemon/coexist/irqbalance.hpp": "the talk with irqbalance, apart from those that are only named",
+    "daemon/behaviours/neighbours/other_writers.hpp": "tested by itself",
+    "daemon/behaviours/neighbours/irqbalance.hpp": "the talk with irqbalance, apart from those that are only named",
     "daemon/behaviours/fences/unit_cpus.hpp": "the talk with systemd, tested by itself",
     "daemon/behaviours/memory/memory_mover.hpp": "a thread of its own, tested by itself",
     "daemon/inventory/command_lines.hpp": "threads of their own",

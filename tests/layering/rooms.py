@@ -6,7 +6,7 @@ import re
 
 # A room includes rooms of a lower rank only.
 RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev", "measure"}, {"machine"}, {"planner", "locality"}, {"state", "world"},
-         {"enforcer", "accounting", "steer"}, {"coexist"}, {"status"}, {"load"}, {"core"}, {"behaviours"}, {"events", "control"}]
+         {"enforcer", "accounting", "steer"}, {"status"}, {"load"}, {"core"}, {"behaviours"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 
 # Where a library may be included: patterns of files inside daemon/ or tools/.
@@ -17,7 +17,7 @@ LIBRARIES = {
     "libproc2/": ["inventory/*"],
     "netlink/": ["host/*", "netdev/*", "inventory/*", "affinity-ttcp/*"],
     "systemd/sd-event.h": ["host/sd_handles.hpp", "events/*", "control/*"],
-    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "behaviours/fences/*", "events/*", "affinityctl/*"],
+    "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "behaviours/fences/*", "events/*", "affinityctl/*"],
     "spdlog/": ["core/*", "events/*", "control/*", "main.cpp", "options.cpp"],
     "CLI/": ["options.cpp", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
     "nlohmann/": ["policy/*", "topology/latencies.cpp", "state/*", "measure/*", "status/*", "affinityctl/*", "affinity-ttcp/*", "experiments/*", "affinity-exporter/*"],
@@ -61,15 +61,13 @@ MUST_NOT_KNOW = [
     ("daemon/status/*", "files of the host", FILES, []),
     ("daemon/control/*", "files of the host", ["<fstream>", "<filesystem>", "<dirent.h>", "host/root.hpp", "host/file.hpp"],
      [r'"/(?:etc|usr|var)/']),
-    ("tools/affinityctl/*", "core, load, enforcer, state", ["core/*", "load/*", "behaviours/*", "enforcer/*", "state/*", "events/*", "control/*", "coexist/*"], []),
+    ("tools/affinityctl/*", "core, load, enforcer, state", ["core/*", "load/*", "behaviours/*", "enforcer/*", "state/*", "events/*", "control/*"], []),
     ("tools/affinityctl/survey/*", "files", FILES, [r"\bfopen\b"]),
     ("tools/affinityctl/survey/*", "sockets", SOCKETS, []),
     ("tools/affinityctl/survey/*", "time of day", ["<ctime>", "<time.h>", "<sys/time.h>"], CLOCKS),
     ("tools/affinityctl/survey/*", "logging", LOGGING, []),
-    ("tools/affinity-ttcp/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*",
-                                                            "coexist/*", "accounting/*"], []),
-    ("tools/experiments/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*",
-                                                          "coexist/*", "accounting/*"], []),
+    ("tools/affinity-ttcp/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*", "accounting/*"], []),
+    ("tools/experiments/*", "policies, planner, actions", ["policy/*", "planner/*", "state/*", "enforcer/*", "core/*", "events/*", "control/*", "accounting/*"], []),
 ]
 KERNEL_TREE = re.compile(r'"/(?:proc|sys)(?:/|")')
 LOG_CALL = re.compile(r"\bspdlog::|\bstd::c(?:out|err|log)\b|\bfprintf\(stderr\b")
@@ -126,10 +124,13 @@ def logs(source):
 
 
 def behaviours(files):
-    """The daemon works without any behaviour: rooms below name none, neither in includes nor as namespace or class."""
+    """The daemon works without any behaviour: rooms below name none, neither in includes nor as namespace or class; nor do others."""
     names = {parts[2] for source in files if (parts := source.name.split("/"))[:2] == ["daemon", "behaviours"] and len(parts) > 3}
     known = re.compile(r"\bbehaviours::|\b(?:" + "|".join(name.capitalize() for name in sorted(names)) + r")\b")
     for source in files:
+        for number, header, _ in source.includes if source.room == "behaviours" else ():
+            if (own := source.folder.partition("/")[2]) and header.startswith("behaviours/") and header.count("/") > 1 and not header.startswith(own + "/"):
+                yield f"{source.name}:{number}: {header}: behaviours do not know each other"
         if source.room not in ("planner", "world", "load", "core"):
             continue
         for number, header, is_angled in source.includes:

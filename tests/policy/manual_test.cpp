@@ -98,7 +98,7 @@ TEST(Manual, HasABlockPerKeyAsTheCodeHasIt) {
 
 TEST(Manual, EveryExampleIsAPolicyWithoutAFault) {
     const auto all = examples(manual());
-    EXPECT_GE(all.size(), 10U);
+    EXPECT_GE(all.size(), 9U);
     const auto result = read_policies(all);
     EXPECT_TRUE(result.diagnostics.empty()) << said(result.diagnostics);
     EXPECT_EQ(result.set.policies.size(), all.size());

@@ -2,6 +2,7 @@
 #include "base/text.hpp"
 #include "behaviours/fences/unit_cpus.hpp"
 #include "behaviours/list.hpp"
+#include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/plan.hpp"
 #include "policy/cgroup_path.hpp"
@@ -55,7 +56,7 @@ std::string refusal(int code) {
 /// With those of the groups below it, as some services have them.
 Result<std::vector<int>> processes_below(const host::Dir& sys, const std::string& group,
                                          unsigned levels = 8) {
-    auto pids = processes_in(sys, group);
+    auto pids = inventory::processes_in(sys, group);
     const auto names = sys.list("fs/cgroup" + group);
     if (!names) return std::unexpected(names.error());
     for (const auto& name : *names) {
@@ -292,9 +293,9 @@ void Fences::finish(const std::string& name, std::string state, bool is_changed)
 }
 
 void Fences::begin_stop(bool is_handover) {
-    is_stopping_ = true;
     due_.clear();
-    if (is_handover) return;
+    if (is_handover) return; // an answer that is owed is taken as in a pass
+    is_stopping_ = true;
     for (const auto& entry : shared_.journal().queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
         if (subject == nullptr) continue;

@@ -20,9 +20,9 @@ bool is_placed(const KnownThread& thread) { return thread.state == State::in_pla
 /// Threads that put themselves somewhere, as far as the policy of their process lets them. What they asked
 /// for is a fact about them, like their names: this notes it, and the way of tasks places them.
 ///
-/// It lasts until the thread ends, leaves, or its process comes under another policy or is released, or the
-/// daemon ends; execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away it
-/// has no force until the slot is back.
+/// A place lasts until the thread ends, leaves, or its process comes under another policy or is released, or
+/// the daemon ends; execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away
+/// it has no force until the slot is back.
 class Joins final : public Behaviour, public Joining {
   public:
     /// References must outlive it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "behaviours/list.hpp"
-#include "coexist/other_writers.hpp"
+#include "behaviours/neighbours/other_writers.hpp"
 #include "inventory/process_scan.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Neighbours final : public Behaviour {
         for (const auto& notice : writers_.take_notices())
             shared_.log.warn(notice);
     }
-    /// Those under policy, each once.
+    /// Interrupts under policy, each once.
     [[nodiscard]] std::vector<unsigned> interrupts() const {
         std::vector<unsigned> irqs;
         for (const auto& target : shared_.current.placements().queues)
@@ -57,7 +57,7 @@ class Neighbours final : public Behaviour {
         return irqs;
     }
     Shared& shared_;
-    coexist::OtherWriters writers_; ///< irqbalance, TuneD and others
+    OtherWriters writers_; ///< irqbalance, TuneD and others
 };
 
 } // namespace

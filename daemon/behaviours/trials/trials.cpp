@@ -416,6 +416,7 @@ Slices TrialRunner::reload(std::string headline, Answer answer, Until until) {
              daemon_.read_policies(std::move(answer), until, ReloadReason::overlay, std::move(headline));
          !reading.step(a_part);)
         co_yield pause;
+    look(); // what grew until now counts for nothing
     if (!daemon_.loading().status().refused.empty()) release_ended();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "coexist/irqbalance.hpp"
+#include "behaviours/neighbours/irqbalance.hpp"
+#include "status/status.hpp"
 
 #include <map>
 #include <set>
@@ -13,16 +14,9 @@ namespace affinityd::host {
 class Root;
 }
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 
-/// Something else on this machine that sets the masks of interrupts.
-struct OtherWriter {
-    std::string name;       ///< "irqbalance", "tuned", "sched_ext"
-    std::string where;      ///< "pid 812", or the name of the scheduler
-    std::string note;       ///< what it does, what was done about it, or what a person can do
-    bool keeps_off = false; ///< it leaves alone what is under policy
-    friend bool operator==(const OtherWriter&, const OtherWriter&) = default;
-};
+using status::OtherWriter;
 
 /// Programs that set the masks of interrupts (irqbalance, TuneD), and a loaded sched_ext scheduler; keeps
 /// irqbalance off those that are under policy while it runs.
@@ -73,4 +67,4 @@ class OtherWriters {
     bool is_list_new_ = false; ///< since notices were taken
 };
 
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

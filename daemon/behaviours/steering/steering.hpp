@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/log.hpp"
-#include "core/shared.hpp"
-#include "core/task_table.hpp"
-#include "core/work.hpp"
+#include "behaviours/list.hpp"
 #include "host/fd.hpp"
 #include "inventory/waits.hpp"
 #include "planner/arrivals.hpp"
@@ -25,60 +22,42 @@
 #include <unordered_set>
 #include <vector>
 
-namespace affinityd::core {
-
-class Tasks;
+namespace affinityd::behaviours {
 
 /// Brings packets and those who read them together: the kernel gives new connections to the listener of the
 /// worker on whose lane they arrive, and tasks under `steer: tasks` change over to the lane where their
 /// packets arrive, each at most once a minute. It counts who reads where meanwhile, by the same programs, and
 /// only while a policy asks for it.
-class Steering {
+class Steering final : public Behaviour {
   public:
-    using Clock = std::chrono::steady_clock;
-    /// References must outlive it.
-    Steering(Shared& shared, Tasks& tasks);
+    explicit Steering(Daemon& daemon);
 
-    /// A process under policy was placed.
-    void observe(const KnownProcess& process);
-    /// When look() is to be called; max(): never.
-    [[nodiscard]] Clock::time_point next_look() const { return next_look_; }
+    void placed(const KnownProcess& process) override;
+    void begin_pass() override;
+    Slices after_tasks() override;
+    Slices end_pass() override;
+    /// When the next look at listeners is due.
+    Clock::time_point due() const override { return next_look_; }
     /// Takes what was counted, and puts listeners where their workers are now: works for a slice, and is
     /// called again for the rest.
-    void look();
-    /// Readable when a listener that matters begins to listen: take_events() is to be called.
-    [[nodiscard]] int fd() const { return events_.get(); }
-    /// Has look() come soon, but not for each event of a program that opens and closes all the time.
-    void take_events();
-    /// Decides about tasks of which there is news. True: about all.
-    bool step(const OutOfTime& out_of_time);
-    [[nodiscard]] bool has_news() const { return !news_.empty(); } ///< for step()
-    /// At the end of a pass: forgets tasks that have ended.
-    void end_pass();
-    /// It is where its packets arrive, and they would not follow it; or it has just followed them.
-    [[nodiscard]] bool is_settled(const TaskId& task) const;
-    /// A process takes no connections, while others of its policy take theirs: a server's master.
-    [[nodiscard]] bool takes_none(const KnownProcess& process) const;
-    /// False: BPF was refused.
-    [[nodiscard]] bool can_steer() const { return why_not_.empty(); }
+    void tick() override;
+    /// Readable when a listener that matters begins to listen.
+    int fd() const override { return events_.get(); }
+    void readable() override;
+    /// The task is where its packets arrive, and they would not follow it; or it has just followed them.
+    bool holds(const TaskId& task) const override;
+    void count(const std::string& policy, Counters& into) override;
+    void report(status::Overview& into) const override;
+    void explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const override;
+    std::vector<planner::Problem> problems() const override;
+    const char* kind() const override { return "steering"; }
 
-    [[nodiscard]] status::PolicyStatus::Packets packets(const std::string& policy) const;
-    void explain(const TaskId& process, status::ProcessExplanation& into) const;
-    [[nodiscard]] std::vector<planner::Problem> problems() const;
+  private:
     /// Reads of the policy's sockets that were counted since the daemon began, of which the packets arrived
     /// on the core that read them.
     struct ReadSum {
         std::uint64_t reads = 0, local = 0;
     };
-    [[nodiscard]] ReadSum read_sum(const std::string& policy) const {
-        const auto found = read_sums_.find(policy);
-        return found == read_sums_.end() ? ReadSum{} : found->second;
-    }
-    /// How local the reads of a policy are, for the history: once an hour if that has changed by five percent
-    /// of all packets, else once a day. No value: there is nothing to be kept now.
-    [[nodiscard]] std::optional<state::MeasurementRecord> take_record();
-
-  private:
     /// Where packets of a process came in, and where it read them. See locality::ReadCount.
     struct Flow {
         std::uint64_t network_space = 0;
@@ -180,8 +159,16 @@ class Steering {
     [[nodiscard]] std::optional<status::LocalStatus> local(const locality::ReadCounts& counts,
                                                            int only) const;
 
+    /// How local the reads of a policy are, for the history: once an hour if that has changed by five percent
+    /// of all packets, else once a day. No value: there is nothing to be kept now.
+    [[nodiscard]] std::optional<state::MeasurementRecord> take_record();
+    /// A process takes no connections, while others of its policy take theirs: a server's master.
+    [[nodiscard]] bool takes_none(const KnownProcess& process) const;
+    [[nodiscard]] status::PolicyStatus::Packets packets(const std::string& policy) const;
+
     [[nodiscard]] bool moves(const KnownProcess& process) const;
     void add_news(const TaskId& task);
+    [[nodiscard]] Slices decide_news();
     void decide(const TaskId& task, Mover& mover);
 
     [[nodiscard]] bool steers(const KnownProcess& process) const;
@@ -235,6 +222,7 @@ class Steering {
     std::map<std::string, ReadSum> read_sums_;             ///< by policy
     std::unordered_map<TaskId, Mover> movers_;             ///< those of which packets were seen
     std::unordered_set<TaskId> news_;
+    bool is_deciding_ = false; ///< about those
 };
 
-} // namespace affinityd::core
+} // namespace affinityd::behaviours

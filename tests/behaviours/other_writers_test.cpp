@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Others who set the masks of interrupts: what is found of them, and irqbalance kept off those under policy.
-#include "coexist/other_writers.hpp"
+#include "behaviours/neighbours/other_writers.hpp"
 #include "host/root.hpp"
 #include "support/fake_irqbalance.hpp"
 #include "support/nobody.hpp"
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 namespace {
 
 using affinityd::test::FakeIrqbalance;
@@ -175,4 +175,4 @@ TEST(LiveOtherWriters, AProcessOfAnotherUserByTheirNamesIsNone) {
 }
 
 } // namespace
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

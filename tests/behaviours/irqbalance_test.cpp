@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conversation with irqbalance: what is asked, what is given back, and that none of it ever waits.
-#include "coexist/irqbalance.hpp"
+#include "behaviours/neighbours/irqbalance.hpp"
 #include "support/fake_irqbalance.hpp"
 #include "support/soon.hpp"
 #include "support/tree.hpp"
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 namespace {
 
 using affinityd::test::soon; // the server obeys after the sender of a request has gone on
@@ -193,4 +193,4 @@ TEST_F(IrqbalanceTest, AnAnswerThatCannotBeReadIsSaid) {
 }
 
 } // namespace
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

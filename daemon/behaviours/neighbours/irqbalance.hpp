@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 
 // The language of irqbalance's socket. Source: irqbalance(1), "API".
 
@@ -97,4 +97,4 @@ class Irqbalance {
     std::future<Outcome> talking_; ///< last: its end waits for the thread
 };
 
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/steering.hpp"
+#include "behaviours/steering/steering.hpp"
 
-#include "core/tasks.hpp"
 #include "host/signals.hpp"
 #include "inventory/process_files.hpp"
+#include "inventory/process_scan.hpp"
 #include "inventory/sockets.hpp"
 #include "locality/locality.hpp"
 #include "status/json.hpp"
@@ -14,13 +14,14 @@
 #include <cmath>
 #include <ctime>
 #include <iterator>
+#include <memory>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
-namespace affinityd::core {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -64,8 +65,8 @@ const TaskId& task_of(const KnownProcess& process, int tid) {
 
 } // namespace
 
-Steering::Steering(Shared& shared, Tasks& tasks)
-    : shared_(shared), tasks_(tasks), events_(::epoll_create1(EPOLL_CLOEXEC)),
+Steering::Steering(Daemon& daemon)
+    : shared_(daemon.shared()), tasks_(daemon.tasks()), events_(::epoll_create1(EPOLL_CLOEXEC)),
       kept_(steer::Kept::inherited()) {}
 
 /// Null: its policy does nothing now.
@@ -89,7 +90,7 @@ bool Steering::wants_counts() const {
     });
 }
 
-void Steering::observe(const KnownProcess& process) {
+void Steering::placed(const KnownProcess& process) {
     if (!process.settling && moves(process)) { // it may have got its slot
         if (movers_.contains(process.id)) add_news(process.id);
         for (const auto& thread : process.threads)
@@ -151,7 +152,7 @@ void Steering::end_all() {
     kept_.remove_all();
 }
 
-void Steering::take_events() {
+void Steering::readable() {
     if (!reads_) return;
     auto opened = reads_->take_events();
     if (opened.processes.empty()) return;
@@ -166,7 +167,7 @@ void Steering::take_events() {
     next_look_ = std::min(next_look_, std::max(now + distances.front(), last_look_ + between_events));
 }
 
-void Steering::look() {
+void Steering::tick() {
     const auto now = Clock::now();
     next_look_ = Clock::time_point::max();
     if (!shared_.acts() || !shared_.root.is_live() || !shared_.current.world) return;
@@ -347,17 +348,17 @@ bool Steering::moves(const KnownProcess& process) const {
 
 void Steering::add_news(const TaskId& task) {
     news_.insert(task);
-    if (news_.size() == 1) shared_.work.want(Work::Urgency::now);
+    if (!std::exchange(is_deciding_, true)) shared_.work.add(decide_news());
 }
 
-bool Steering::step(const OutOfTime& out_of_time) {
+Slices Steering::decide_news() {
     while (!news_.empty()) {
         const auto task = *news_.begin();
         news_.erase(news_.begin());
         if (const auto mover = movers_.find(task); mover != movers_.end()) decide(task, mover->second);
-        if (out_of_time()) return news_.empty();
+        co_yield pause;
     }
-    return true;
+    is_deciding_ = false;
 }
 
 void Steering::decide(const TaskId& task, Mover& mover) {
@@ -375,7 +376,15 @@ void Steering::decide(const TaskId& task, Mover& mover) {
     tasks_.process_changed(process->id.tid);
 }
 
-void Steering::end_pass() {
+void Steering::begin_pass() { shared_.current->use_steering(why_not_.empty()); }
+
+Slices Steering::after_tasks() {
+    for (auto& [pid, process] : tasks_.table().processes())
+        process.takes_none = steers(process) && takes_none(process);
+    co_return;
+}
+
+Slices Steering::end_pass() {
     std::erase_if(readers_, [this](const auto& one) { return find(one.second.id) == nullptr; });
     std::erase_if(space_of_, [this](const auto& one) { return find(one.first) == nullptr; });
     std::erase_if(movers_, [this](const auto& one) {
@@ -393,6 +402,9 @@ void Steering::end_pass() {
     }
     // A policy has come or gone.
     if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
+    // A single one with each pass: the disk may be slow.
+    if (auto record = take_record()) shared_.keep(std::move(*record));
+    co_return;
 }
 
 // Listeners that get what arrives on their workers' lanes.
@@ -766,7 +778,8 @@ std::vector<steer::Service> Steering::choose(int process, Space& space, std::siz
         listed && space.lanes->leave(has_share ? others : std::set<steer::Address>(), *listed);
     const bool is_cut = listeners >= steer_most_listeners || !has_share;
     if (!has_share)
-        space.no_room = fmt::format("at most {} addresses of a namespace are told apart, and {} of one user",
+        space.no_room = fmt::format("there is no room for all addresses of other programs: at most {} "
+                                    "addresses of a namespace are told apart, and {} of one user",
                                     most_addresses, most_addresses_of_user);
     else if (is_cut)
         space.no_room =
@@ -814,7 +827,7 @@ bool Steering::spread_workers(const Space& space) {
     return is_moved;
 }
 
-bool Steering::is_settled(const TaskId& task) const {
+bool Steering::holds(const TaskId& task) const {
     if (const auto mover = movers_.find(task);
         mover != movers_.end() && mover->second.state == AtArrivals::here)
         return true;
@@ -876,7 +889,29 @@ status::PolicyStatus::Packets Steering::packets(const std::string& policy) const
     return packets;
 }
 
-void Steering::explain(const TaskId& process, status::ProcessExplanation& into) const {
+void Steering::count(const std::string& policy, Counters& into) {
+    const auto found = read_sums_.find(policy);
+    if (found == read_sums_.end()) return;
+    into.reads = static_cast<double>(found->second.reads);
+    into.local_reads = static_cast<double>(found->second.local);
+}
+
+void Steering::report(status::Overview& into) const {
+    for (auto& policy : into.policies) {
+        policy.packets = packets(policy.name);
+        const auto* its = shared_.current.placements().find(policy.name);
+        const auto& plan = policy.packets.steer;
+        if (its == nullptr || !policy.note.empty()) continue;
+        if (policy.held.processes > 0 && planner::is_pinned_only(*its, plan ? &*plan : nullptr))
+            policy.note = planner::pinned_note(*its);
+        else if (planner::lacks_flow_tables(*its, shared_.current.placements()))
+            policy.note = "steer: flows brings nothing here: there is no table of flows "
+                          "(rps_sock_flow_entries) in the kernel, or none in this network namespace";
+    }
+}
+
+void Steering::explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const {
+    const auto process = scan.id();
     const auto* known = find(process);
     if (known == nullptr) return;
     const auto& policy = shared_.current->policy(known->policy).name;
@@ -945,4 +980,6 @@ std::vector<planner::Problem> Steering::problems() const {
     return list;
 }
 
-} // namespace affinityd::core
+void add_steering(Daemon& daemon, const Bus&) { daemon.add(std::make_unique<Steering>(daemon)); }
+
+} // namespace affinityd::behaviours

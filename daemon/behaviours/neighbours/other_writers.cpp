@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coexist/other_writers.hpp"
+#include "behaviours/neighbours/other_writers.hpp"
 
 #include "base/text.hpp"
 #include "host/root.hpp"
@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::vector<std::string> OtherWriters::take_notices() {
     return notices;
 }
 
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coexist/irqbalance.hpp"
+#include "behaviours/neighbours/irqbalance.hpp"
 
 #include "base/text.hpp"
 #include "host/file.hpp"
@@ -23,7 +23,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 
 namespace {
 
@@ -304,4 +304,4 @@ bool Irqbalance::keeps_off() const {
 
 std::vector<Error> Irqbalance::take_faults() { return std::exchange(faults_, {}); }
 
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours

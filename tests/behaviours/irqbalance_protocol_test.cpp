@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coexist/irqbalance.hpp"
+#include "behaviours/neighbours/irqbalance.hpp"
 
 #include <numeric>
 
 #include <gtest/gtest.h>
 
-namespace affinityd::coexist {
+namespace affinityd::behaviours {
 namespace {
 
 using Irqs = std::vector<unsigned>;
@@ -47,4 +47,4 @@ TEST(IrqbalanceRecord, IsReadAsItWasWritten) {
 }
 
 } // namespace
-} // namespace affinityd::coexist
+} // namespace affinityd::behaviours
