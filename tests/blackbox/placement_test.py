@@ -43,6 +43,11 @@ class Spread(House):
         wait_for(lambda: sorted(allowed(program.pid) for program in programs) == ["0", "1"],
                  lambda: f"two programs have two cores: {[allowed(program.pid) for program in programs]}")
 
+
+class Crowding(House):
+    """Work is weighed by the time that tasks get and wait for, which other programs change."""
+    ALONE = True
+
     def test_busy_programs_leave_their_core_for_one_with_idle_programs_at_the_next_look(self):
         """The redeal's shortest interval: 10 s."""
         daemon = self.daemon({"redeal": "10s", "reconcile": "1s"}, one=policy("one", cpus="0-1", bind="core", settle=0))
