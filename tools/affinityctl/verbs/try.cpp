@@ -146,7 +146,8 @@ json watch_trial(const std::string& policy, const Globals& globals) {
     ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     Telling telling;
     json last;
-    for (auto answered = steady_clock::now(); ::sigtimedwait(&signals, nullptr, &pause) <= 0;) {
+    auto answered = steady_clock::now();
+    do {
         const auto answer = ask_daemon_object(globals, "GetTrials");
         if (!answer && steady_clock::now() - answered > patience) throw answer.error();
         if (!answer) continue;
@@ -154,7 +155,7 @@ json watch_trial(const std::string& policy, const Globals& globals) {
         last = trial_of(*answer, "trials", policy);
         if (last.is_null()) return trial_of(*answer, "ended", policy);
         telling.tell(line_of(last));
-    }
+    } while (::sigtimedwait(&signals, nullptr, &pause) <= 0);
     return last;
 }
 
