@@ -103,9 +103,8 @@ Result<std::vector<Told>> list_links(nl_sock& socket, std::optional<int> space) 
     return links;
 }
 
-} // namespace
-
-Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const int> pids) {
+/// Which of the processes are in other network namespaces, and one member of each.
+OtherSpaces find_members(const host::Root& root, std::span<const int> pids) {
     OtherSpaces found{.spaces = {{}}, .of_pid = {}, .members = {0}};
     const auto own = root.proc().link("self/ns/net");
     if (!own || !root.is_live()) return found;
@@ -119,6 +118,13 @@ Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const in
         if (is_new) found.members.push_back(pid);
         if (at->second != 0) found.of_pid.emplace(pid, at->second);
     }
+    return found;
+}
+
+} // namespace
+
+Result<OtherSpaces> read_other_spaces(const host::Root& root, std::span<const int> pids) {
+    auto found = find_members(root, pids);
     if (found.of_pid.empty()) return found;
     auto socket = host::open_netlink(NETLINK_ROUTE);
     if (!socket) return std::unexpected(socket.error());

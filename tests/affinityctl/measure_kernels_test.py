@@ -20,7 +20,7 @@ SHORT = {"sharing": ["--rounds", "4", "--additions", "1000"],
          "cache": ["--rounds", "4", "--quanta", "0.2,0.5", "--sizes", "16,64", *CACHES]}
 LONG = {"sharing": ["--rounds", "10000", "--additions", "1000000"],
         "smt": ["--rounds", "10000", "--numbers", "3000000"],
-        "cache": ["--rounds", "10000", "--quanta", "0.2", "--sizes", "16", *CACHES]}
+        "cache": ["--rounds", "1000", "--quanta", "0.2", "--sizes", "16", *CACHES]}
 
 
 def status_of(task, key):
