@@ -32,6 +32,7 @@ while sys.stdin.readline():
 
 class FirstClients(Witness, Reloads):
     ALONE = True
+    PLAIN = True  # it measures how soon the daemon is there
 
     def begin_first(self):
         nic = self.pair(queues=2)

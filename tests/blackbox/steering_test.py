@@ -758,6 +758,7 @@ class Servers(Served):
 class ManyNamespaces(Witness):
     """They are cheap for any user."""
     ALONE = True
+    PLAIN = True  # it measures how soon the daemon answers
     NUMBER = int(os.environ.get("AFFINITYD_NAMESPACES", "300"))
 
     def crowd(self, number, listens):
