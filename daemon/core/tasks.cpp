@@ -464,13 +464,11 @@ void Tasks::note_group(const KnownProcess& process) {
     if (group != "/") groups_[current_->policy(process.policy).name].insert(std::move(group));
 }
 
-Slices Tasks::look_at_known() {
-    const auto known = table_.processes() | std::views::keys; // others come and go meanwhile
-    for (const int pid : std::vector<int>(known.begin(), known.end())) {
+Slices Tasks::look_at(std::vector<int> pids) {
+    for (const int pid : pids) {
         process_changed(pid);
         co_yield pause;
     }
-    shared_.want_pass();
 }
 
 bool Tasks::may_ask(uid_t user) {

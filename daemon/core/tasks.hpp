@@ -101,8 +101,8 @@ class Tasks {
     /// Control groups of the processes under each policy, by its name, but for the root's, as of the last
     /// pass.
     [[nodiscard]] const std::map<std::string, std::set<std::string>>& groups() const { return groups_; }
-    /// Looks at all known processes, which may have other lanes now, and asks for a pass.
-    [[nodiscard]] Slices look_at_known();
+    /// Looks at processes that may have another place now.
+    [[nodiscard]] Slices look_at(std::vector<int> pids);
     /// Events that wait to be handled, and the budgets that pay for them.
     [[nodiscard]] EventQueue& events() { return events_; }
     /// How often something was placed or restored since the start.

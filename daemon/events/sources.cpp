@@ -27,7 +27,8 @@ int Descriptor::on_ready(sd_event_source*, int, std::uint32_t, void* userdata) {
 
 Result<void> Timer::add_to(sd_event* event, clockid_t clock) {
     sd_event_source* source = nullptr;
-    const int status = sd_event_add_time(event, &source, clock, 0, 0, on_time, this);
+    constexpr std::uint64_t accuracy = 1000; // us; by default an idle loop wakes up to 250 ms late
+    const int status = sd_event_add_time(event, &source, clock, 0, accuracy, on_time, this);
     if (status < 0) return fail("cannot set up a timer", {}, -status);
     source_.reset(source);
     disarm();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,7 +33,7 @@ class Costs final : public Behaviour {
 
   private:
     void begin_usage();
-    [[nodiscard]] bool note(const accounting::NicUsageResult& result);
+    [[nodiscard]] std::vector<int> note(const accounting::NicUsageResult& result);
     [[nodiscard]] planner::NicUsage count_readers() const;
     [[nodiscard]] Slices read(bool at_end);
 
@@ -49,7 +50,8 @@ Slices Costs::after_tasks() {
     begin_usage();
     while (!usage_.step(a_part))
         co_yield pause;
-    if (note(usage_.result())) shared_.work.add(tasks_.look_at_known());
+    if (auto others = note(usage_.result()); !others.empty())
+        shared_.work.add(tasks_.look_at(std::move(others)));
 }
 
 void Costs::begin_usage() {
@@ -74,7 +76,10 @@ void Costs::begin_usage() {
     usage_.begin(std::move(request));
 }
 
-bool Costs::note(const accounting::NicUsageResult& result) {
+/// The processes that may have another place now: those whose interfaces are others, or all of them where
+/// lanes are given out anew.
+std::vector<int> Costs::note(const accounting::NicUsageResult& result) {
+    std::vector<int> others;
     if (!current_->needs_nic_usage()) {
         // A policy of the same name that comes later has other tasks.
         if (!current_->usage().empty()) current_->update(planner::NicUsage{});
@@ -84,14 +89,17 @@ bool Costs::note(const accounting::NicUsageResult& result) {
             process.way.clear();
             process.lost.clear();
         }
-        return false;
+        return others;
     }
     if (result.fault) { // counts that are incomplete must not distribute lanes anew
         shared_.log.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
-        return false;
+        return others;
     }
     for (auto& [pid, process] : tasks_.table().processes())
         if (const auto found = result.processes.find(process.id); found != result.processes.end()) {
+            if (process.nics != found->second.nics || process.are_nics_known != found->second.is_known ||
+                process.reads_nothing == found->second.is_served)
+                others.push_back(pid);
             process.nics = found->second.nics;
             process.are_nics_known = found->second.is_known;
             process.is_elsewhere = found->second.is_elsewhere;
@@ -101,9 +109,11 @@ bool Costs::note(const accounting::NicUsageResult& result) {
             process.reads_nothing = !found->second.is_served;
         }
     auto readers = count_readers();
-    if (readers == current_->usage()) return false;
+    if (readers == current_->usage()) return others;
     current_->update(std::move(readers));
-    return true;
+    shared_.want_pass();
+    const auto known = tasks_.table().processes() | std::views::keys;
+    return {known.begin(), known.end()};
 }
 
 planner::NicUsage Costs::count_readers() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "behaviours/steering/steering.hpp"
 
+#include "host/self.hpp"
 #include "host/signals.hpp"
 #include "inventory/process_files.hpp"
 #include "inventory/process_scan.hpp"
@@ -859,6 +860,9 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
 bool Steering::takes_none(const KnownProcess& process) const {
     const auto taker = accepts_.lower_bound({process.id.tid, 0});
     if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
+    // The workers of a reload have taken nothing yet, and may not have been looked at.
+    constexpr std::uint64_t long_enough = 2; // seconds
+    if (host::ticks_since_boot() < process.id.start_time + long_enough * host::ticks_a_second()) return false;
     const auto is_its = [&](const auto& one) { return one.second.process == process.id.tid; };
     bool has_known = false;
     for (const auto& [name, space] : spaces_) {
