@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/joins.hpp"
 
+#include "base/clock.hpp"
 #include "host/local_socket.hpp"
 #include "host/signals.hpp"
 
@@ -280,14 +281,14 @@ int JoinSocket::on_packet(sd_event_source*, int, std::uint32_t, void* userdata) 
 }
 
 bool JoinSocket::serve(Peer& peer) {
-    const auto begun = Clock::now();
+    const auto begun = thread_time();
     const auto packet = peer.read();
     if (packet == Packet::nothing_yet) return false;
     if (packet == Packet::not_its_own)
         peer.answer(refusal(-EPERM));
     else if (packet == Packet::whole && peer.hold())
         peer.answer(answer_to(peer));
-    joining_.charge(peer.owner.uid, Clock::now() - begun);
+    joining_.charge(peer.owner.uid, thread_time() - begun);
     return true;
 }
 

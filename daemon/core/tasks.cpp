@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.hpp"
 
+#include "base/clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
@@ -117,12 +118,11 @@ bool Tasks::step(const OutOfTime& out_of_time) {
     auto& budget = events_.budget();
     while (!unfinished_.empty()) {
         auto& [pid, person, look] = unfinished_.front();
-        const auto begun = Budget::Clock::now();
-        const bool is_spent = budget.is_spent(person, begun);
+        const bool is_spent = budget.is_spent(person, Budget::Clock::now());
         if (is_spent) miss();
+        const auto begun = thread_time();
         const bool is_over = is_spent || look.step(out_of_time);
-        const auto now = Budget::Clock::now();
-        budget.charge(person, now - begun, now);
+        budget.charge(person, thread_time() - begun, Budget::Clock::now());
         if (!is_over) return false;
         unfinished_.pop_front();
         if (out_of_time()) break;
