@@ -104,7 +104,8 @@ enum class Method : std::uint8_t {
     apply,
     measure,
     try_policy,
-    end_trial
+    end_trial,
+    acknowledge
 };
 
 /// True for methods that change nothing.

@@ -47,6 +47,7 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const std::optional<accounting::MeasurementReport>& report);
 [[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
 [[nodiscard]] std::string to_text(const LocalStatus& local);
+[[nodiscard]] std::string to_text(const Acknowledged& problems);
 /// Those under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);

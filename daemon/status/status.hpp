@@ -204,6 +204,9 @@ struct TrialStatus {
 };
 
 /// A wish that cannot be met now, and since when it was known.
+/// Problems that an administrator knows of, by their names, and until when.
+using Acknowledged = std::map<std::string, std::chrono::system_clock::time_point>;
+
 struct ProblemStatus {
     planner::Problem problem;
     std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
@@ -247,6 +250,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
+    Acknowledged acknowledged{};
     std::vector<TrialStatus> trials{};
     accounting::CostReport costs{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known

@@ -74,7 +74,7 @@ class HelpPage : public CLI::Formatter {
         return left + "\n" + wrapped(text, std::string(column, ' '), page);
     }
     std::string make_subcommand(const CLI::App* verb) const override {
-        return wrapped(verb->get_description(), fmt::format("  {:<10}", verb->get_name()), page);
+        return wrapped(verb->get_description(), fmt::format("  {:<13}", verb->get_name()), page);
     }
 
   private:
