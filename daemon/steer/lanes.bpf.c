@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* A new connection goes to a listener of the lane where its first packet arrives, and so does each datagram to a socket without a peer. The
- * kernel lets only programs under the GPL look at sockets; so this one may be used under either license. The daemon loads one for each network
- * namespace. */
+ * kernel lets only programs under the GPL look at sockets; so this one may be used under either license. The daemon loads one for each
+ * network namespace. */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>
