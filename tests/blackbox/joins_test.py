@@ -103,7 +103,7 @@ class Joins(House):
         self.assertEqual(-errno.ESRCH, int(stranger.process.stdout.readline()))
         self.assertEqual(before, allowed(stranger.pid))
         self.served.ctl("release", "server")
-        # Its command line may be late on a busy machine; until then no policy wants it.
+        # The command line may be late on a busy machine; until then no policy wants it.
         wait_for(lambda: program.join(1, "io") == -errno.ECANCELED, "the release is told")
 
     def test_programs_of_other_users_and_their_children_may_join(self):
