@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One load for the whole machine: what several policies put on its cores, and who leaves a crowded core.
+// The load of the whole machine: what several policies put on its cores, and who leaves a crowded core.
 #include "planner/crowding.hpp"
 #include "world.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is called while it is watched.
+// How a process is called while it is watched.
 #include "affinityctl/sharers/watch.hpp"
 #include "inventory/recorded.hpp"
 
