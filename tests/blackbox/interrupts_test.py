@@ -88,7 +88,7 @@ class Undo(OnMachine):
         daemon.stop()
         self.originals()
 
-    def test_one_that_another_program_set_since_keeps_that(self):
+    def test_an_interrupt_that_another_program_set_since_keeps_that(self):
         irqs = self.nic("eth0", 2)
         daemon = self.acting(nic=IRQ)
         self.apart(irqs)

@@ -89,7 +89,7 @@ class Joins(House):
         self.assertEqual(1, program.ask(1, "leave")["status"])
         self.assertEqual(("0-1", 0), (program.mask(1), program.ask(1, "where")["joined"]))
 
-    def test_who_may_not_is_refused_and_stays_where_it_is(self):
+    def test_a_thread_that_may_not_join_is_refused_and_stays_where_it_is(self):
         program = self.start()
         for slot in ("shut", "nowhere"):
             self.assertEqual(-errno.EACCES, program.join(1, slot), slot)
