@@ -134,7 +134,7 @@ constexpr std::array changing{std::pair(std::string_view("Reload"), Method::relo
                               std::pair(std::string_view("Apply"), Method::apply),
                               std::pair(std::string_view("Measure"), Method::measure)};
 
-/// One of the methods that change something, which is not waited for.
+/// Begins a method that changes something; the reply does not wait for its end.
 int on_begin(sd_bus_message* message, void* userdata, sd_bus_error* fault) {
     const char* name = "";
     const char* argument = "";

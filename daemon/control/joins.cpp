@@ -257,7 +257,7 @@ bool JoinSocket::admit_next() {
     host::Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) return false;
     auto& peer = silent_.emplace_back(*this, std::move(connection));
-    // One that is closed without an answer is told by the library to come again.
+    // The library tells a thread whose connection closes without an answer to come again.
     const bool is_over = !peer.find_owner() || !joining_.may_ask(peer.owner.uid) || serve(peer);
     if (is_over || await(peer) < 0)
         silent_.pop_back();

@@ -142,7 +142,7 @@ std::string interrupt_note(const host::Root& root, const World& world, const std
     const bool is_label = std::ranges::any_of(irqs, [&](const irq::Irq& irq) {
         return std::ranges::find(irq.actions, subject) != irq.actions.end();
     });
-    // One that was requested a moment ago is not in the table yet.
+    // The table lacks an interrupt that was requested a moment ago.
     const bool exists = number && root.proc().exists("irq/" + std::to_string(*number));
     return is_label || exists ? "belongs to no NIC, and no policy names it in irqs" : "";
 }
@@ -275,7 +275,7 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     return problems;
 }
 
-/// One problem whose text has only other numbers in it is the same.
+/// Problems whose texts differ in numbers alone have the same key.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
     std::ranges::copy_if(problem.message, std::back_inserter(text),
@@ -579,7 +579,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     return value;
 }
 
-/// One thread of a process, which may be kept off CPUs with it. `policy`: that wants the process.
+/// Explains a thread, which may be kept off CPUs with its process. `policy`: that wants the process.
 status::ThreadExplanation Daemon::explain_thread(const World& world, std::optional<std::size_t> policy,
                                                  const inventory::Thread& thread, unsigned index,
                                                  planner::ThreadPlan plan, status::ProcessExplanation& of) {

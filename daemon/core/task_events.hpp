@@ -74,12 +74,12 @@ class LaterLooks {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// It is to be looked at several times from now on, at growing distances. Begins anew if it is already.
+    /// Plans several looks at a process, at growing distances, in place of a series under way.
     void begin_series(int pid, Clock::time_point now);
     void end_series(int pid);
-    /// It is to be looked at then, once. Another time that was said before holds no more.
+    /// Plans one look, in place of one that was planned before.
     void look_at(int pid, Clock::time_point when);
-    /// It has ended.
+    /// The process has ended.
     void drop(int pid);
     /// The next one whose time has come; no value: none.
     [[nodiscard]] std::optional<int> take_due(Clock::time_point now);

@@ -35,8 +35,8 @@ struct SlotRequest {
     TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
 };
 
-/// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
-/// for the whole machine: all policies, thread rules and lanes count.
+/// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. The whole
+/// machine has one load: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
 /// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), or was one of

@@ -169,7 +169,7 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     }
 }
 
-/// Its own request, in words.
+/// A thread's own request, in words.
 std::string joined_text(const planner::Joined& joined) {
     std::string text;
     if (!joined.slot.empty()) text = "it joined the slot " + joined.slot;

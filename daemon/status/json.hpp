@@ -48,7 +48,7 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
 [[nodiscard]] std::string to_text(const LocalStatus& local);
 [[nodiscard]] std::string to_text(const Acknowledged& problems);
-/// Those under way, and the last that are over.
+/// The trials under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);
 [[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids);

@@ -274,7 +274,7 @@ struct ThreadExplanation {
 [[nodiscard]] std::optional<policy::Position> decided_by(const policy::Policy& policy,
                                                          const ThreadExplanation& thread);
 
-/// One policy that was considered for a process.
+/// A policy that was considered for a process.
 struct Considered {
     std::string policy;
     policy::Position at;
@@ -295,7 +295,7 @@ struct ProcessExplanation {
     std::vector<std::string> nics;
     std::string nics_note; ///< as in ProcessStatus
     std::string way{};     ///< from its network namespace to these, hop by hop; "": it is in the daemon's
-    /// Its listeners that get the connections of one CPU, and why others do not.
+    /// The listeners that get the connections of one CPU, and why others do not.
     struct Accepting {
         struct Listener {
             std::uint16_t port = 0;
@@ -312,7 +312,7 @@ struct ProcessExplanation {
         std::optional<Handed> datagrams{}; ///< the same of datagrams
         std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
-    /// Its connections, as far as known.
+    /// The process's connections, as far as known.
     struct Receiving {
         std::optional<LocalStatus> local{}; ///< no value: none was seen
         std::vector<locality::ArrivalPlace> arrivals{};

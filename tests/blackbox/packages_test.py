@@ -150,7 +150,7 @@ class Upgrade(Packed):
 
 
 class Rpm(Packed):
-    """Its scripts, with the package manager of others: the machine has no presets, which enable all then."""
+    """The scripts of the RPMs, with the package manager of others: the machine has no presets, which enable all then."""
 
     def rpm(self, *words):
         self.inside("rpm", "--force-debian", "--nodeps", *words)
@@ -208,7 +208,7 @@ class Removal(Packed):
 
 
 class Rollout(Packed):
-    """The Ansible role. Its ssh enters the container."""
+    """The Ansible role, whose ssh enters the container."""
 
     def play(self, *options, **variables):
         ssh = self.bin / "ssh"

@@ -122,7 +122,7 @@ def median(files):
 
 
 def unit(name):
-    """What a source and its header share: "daemon/steer/lanes"."""
+    """The name that a source and its header share: "daemon/steer/lanes"."""
     return name.rpartition(".")[0].removesuffix(".bpf")
 
 

@@ -64,8 +64,8 @@ class Source {
     nlohmann::json metrics_;
 };
 
-/// Those that are open, the oldest first. When there is no room for another, the oldest goes: a request takes
-/// milliseconds, so it is none that gets on.
+/// The open connections, the oldest first. Without room for another, the oldest goes: a request takes
+/// milliseconds, so the oldest does not get on.
 class Connections {
   public:
     void begin(int fd) {

@@ -47,7 +47,7 @@ def parent(pid):
 
 
 def workers(unit_group):
-    """Masks of the processes that others of the group have started; those of all their threads. One that has ended meanwhile is none."""
+    """Masks of the processes that others of the group have started; those of all their threads. A worker that has ended meanwhile is none."""
     found = {}
     pids = processes(unit_group)
     for pid in pids:
@@ -148,7 +148,7 @@ def rewritten(sets, conditions_of, told):
 
 
 def some_cpus(least, most):
-    """Of both nodes, or of one of them."""
+    """CPUs of both nodes, or of one of them."""
     pool = CHANCE.choice([range(8), range(8), range(4), range(4, 8)])
     return set(CHANCE.sample(pool, CHANCE.randint(least, min(most, len(pool)))))
 

@@ -133,7 +133,7 @@ void add_trend(const json& status, Problems& into) {
                    "affinityctl measure (a usual result clears this)"));
 }
 
-/// Those that the daemon names itself; files with errors come first.
+/// Adds problems that the daemon names itself: those of files, or all others.
 void add_named(const json& status, bool of_files, Problems& into) {
     for (auto problem : list(status, "problems")) {
         if ((text(problem, "kind") == "file") != of_files) continue;

@@ -373,7 +373,7 @@ void add_local(const json& answer, Document& into) {
                   "    ");
 }
 
-/// Those of IPv4 and IPv6 on one port are told of in one line.
+/// Listeners of IPv4 and IPv6 on one port share a line.
 void add_listeners(const json& answer, Document& into) {
     std::map<std::array<std::string, 4>, std::size_t> alike; // by port, CPU, thread, protocol
     for (const auto& listener : list(answer, "listeners"))
@@ -397,7 +397,7 @@ void add_listeners(const json& answer, Document& into) {
                       indent);
 }
 
-/// Of another user's process, in place of its name and of what a policy would compare.
+/// Stands for the name of another user's process, and for what a policy would compare.
 constexpr const char* hidden = "not shown to other users";
 
 std::string rule_text(const json& rule, bool is_hidden) {
@@ -506,7 +506,7 @@ struct Source {
     std::string root; ///< "": another machine, whose files are not read
 };
 
-/// Those that have not ended meanwhile.
+/// Explains processes that have not ended meanwhile.
 json explain_each(const Source& source, const std::vector<int>& pids) {
     json parts = json::array();
     for (const int pid : pids)
@@ -554,7 +554,7 @@ Answer explain_one(const Source& source, const std::string& subject) {
     return json{{"subject", subject}, {"candidates", std::move(candidates)}};
 }
 
-/// One answer is printed as it is, several as a list.
+/// Prints one answer as it is, several as a list.
 Outcome explain_all(const Source& source, const ExplainOptions& options) {
     Document document;
     json answers = json::array();
