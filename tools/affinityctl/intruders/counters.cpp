@@ -26,13 +26,12 @@ constexpr std::array<std::string_view, 10> softirqs{"HI",       "TIMER",   "NET_
                                                     "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
 /// Rows of x86 that tracepoints tell, too. Source: arch/x86/kernel/irq.c.
-constexpr std::array<std::pair<std::string_view, IntruderKind>, 6> known_rows{
-    {{"LOC", IntruderKind::timer},
-     {"RES", IntruderKind::reschedule},
-     {"CAL", IntruderKind::call},
-     {"TLB", IntruderKind::call},
-     {"IWI", IntruderKind::irq_work},
-     {"NMI", IntruderKind::nmi}}};
+constexpr std::array<std::pair<std::string_view, IntruderKind>, 6> known_rows{{{"LOC", intruders_timer},
+                                                                               {"RES", intruders_reschedule},
+                                                                               {"CAL", intruders_call},
+                                                                               {"TLB", intruders_call},
+                                                                               {"IWI", intruders_irq_work},
+                                                                               {"NMI", intruders_nmi}}};
 
 /// Calls use(key, row, cpu, rise) for each row and CPU.
 template <class Use>
@@ -109,7 +108,7 @@ class CounterWatch final : public IntruderWatch {
         task.cpu = static_cast<unsigned>(record->cpu);
         task.is_kernel = (line->flags & inventory::pf_kthread) != 0;
         task.is_bound = (line->flags & inventory::pf_no_setaffinity) != 0;
-        seen.all.push_back({.kind = IntruderKind::thread,
+        seen.all.push_back({.kind = intruders_thread,
                             .cpu = task.cpu,
                             .id = static_cast<unsigned>(tid),
                             .function = {},
@@ -184,13 +183,10 @@ std::vector<Intrusion> risen_interrupts(const CounterTable& before, const Counte
             std::ranges::find(known_rows, key, &std::pair<std::string_view, IntruderKind>::first);
         const auto number = affinityd::parse_number<unsigned>(key);
         if (only_other && (number || known != known_rows.end())) return;
-        Intrusion one{.kind = IntruderKind::interrupt,
-                      .cpu = cpu,
-                      .id = number.value_or(0),
-                      .function = {},
-                      .count = rise};
-        if (!number) one.kind = known == known_rows.end() ? IntruderKind::other : known->second;
-        if (one.kind == IntruderKind::other) one.function = row.text;
+        Intrusion one{
+            .kind = intruders_interrupt, .cpu = cpu, .id = number.value_or(0), .function = {}, .count = rise};
+        if (!number) one.kind = known == known_rows.end() ? intruders_other : known->second;
+        if (one.kind == intruders_other) one.function = row.text;
         if (key == "TLB") one.function = "flush_tlb_func";
         risen.push_back(std::move(one));
     });
@@ -202,7 +198,7 @@ std::vector<Intrusion> risen_softirqs(const CounterTable& before, const CounterT
     std::vector<Intrusion> risen;
     each_rise(before, after, cpus, [&](const auto& key, const auto&, unsigned cpu, std::uint64_t rise) {
         const auto vector = std::ranges::find(softirqs, key) - softirqs.begin();
-        risen.push_back({.kind = IntruderKind::softirq,
+        risen.push_back({.kind = intruders_softirq,
                          .cpu = cpu,
                          .id = static_cast<unsigned>(vector),
                          .function = {},

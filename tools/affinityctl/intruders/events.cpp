@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/intruders/bpf/intruders.h"
 #include "affinityctl/intruders/watch.hpp"
 #include "affinityctl/sharers/preempt_count.hpp"
 #include "intruders.skel.h"
@@ -131,10 +130,10 @@ void EventWatch::add_running(unsigned cpu, std::uint64_t now, Intrusions& seen) 
     if (thread.start == 0 || thread.id == 0 || !task || now < thread.start + thread.inner) return;
     const auto length = now - thread.start - thread.inner;
     const auto known = std::ranges::find_if(seen.all, [&](const Intrusion& one) {
-        return one.kind == IntruderKind::thread && one.cpu == cpu && one.id == thread.id;
+        return one.kind == intruders_thread && one.cpu == cpu && one.id == thread.id;
     });
     if (known == seen.all.end()) {
-        seen.all.push_back({IntruderKind::thread, cpu, thread.id, "", task, 1, length, length});
+        seen.all.push_back({intruders_thread, cpu, thread.id, "", task, 1, length, length});
         return;
     }
     ++known->count;

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 namespace affinityctl {
 
 using affinityd::CpuSet;
-using affinityd::grouped;
 using nlohmann::json;
 
 namespace {
@@ -92,15 +92,15 @@ Words words_of_timer(const Intrusion& one, const Intrusions& seen, const Intrude
 
 Words words_of_call(const Intrusion& one, const IntruderFacts& facts) {
     Words words{"ipi", "reschedule", "the sender is not known"};
-    if (one.kind == IntruderKind::irq_work) words.source = "irq work";
-    if (one.kind == IntruderKind::call)
+    if (one.kind == intruders_irq_work) words.source = "irq work";
+    if (one.kind == intruders_call)
         words.source = one.function.empty() ? "function call" : "call of " + one.function;
     if (!one.task) return words;
     if (one.task->is_interrupt)
         words.mend = "move the interrupts of that CPU: they wake threads here";
     else if (facts.own.contains(one.task->pid))
         words.mend = "the program itself sends it";
-    else if (one.kind == IntruderKind::reschedule)
+    else if (one.kind == intruders_reschedule)
         words.mend = "it wakes a thread here: keep that thread off";
     else if (one.function == "flush_tlb_func")
         words.mend = "it unmaps memory of a program that ran here";
@@ -111,45 +111,22 @@ Words words_of_call(const Intrusion& one, const IntruderFacts& facts) {
 
 Words words_of(const Intrusion& one, const Intrusions& seen, const IntruderFacts& facts) {
     switch (one.kind) {
-    case IntruderKind::thread:
+    case intruders_thread:
         return words_of_thread(one, facts);
-    case IntruderKind::interrupt:
+    case intruders_interrupt:
         return words_of_interrupt(one, facts);
-    case IntruderKind::softirq:
+    case intruders_softirq:
         return words_of_softirq(one);
-    case IntruderKind::timer:
+    case intruders_timer:
         return words_of_timer(one, seen, facts);
-    case IntruderKind::nmi:
+    case intruders_nmi:
         return {"nmi", one.function.empty() ? "NMI" : one.function,
                 "perf or the watchdog: kernel.nmi_watchdog=0"};
-    case IntruderKind::other:
+    case intruders_other:
         return {"other", one.function, "the kernel or firmware does it"};
     default:
         return words_of_call(one, facts);
     }
-}
-
-/// The thread that is the program of each CPU: of own processes, else of any user, the one that ran longest.
-std::map<unsigned, const Intrusion*> find_programs(const Intrusions& seen, const IntruderFacts& facts) {
-    std::map<unsigned, const Intrusion*> programs;
-    const auto take = [&](const auto& may_be) {
-        std::map<unsigned, const Intrusion*> found;
-        for (const auto& one : seen.all)
-            if (one.kind == IntruderKind::thread && one.task && !one.task->is_kernel && may_be(one)) {
-                const auto*& best = found[one.cpu];
-                if (best == nullptr || one.total_ns > best->total_ns) best = &one;
-            }
-        programs.merge(found);
-    };
-    take([&](const Intrusion& one) { return facts.own.contains(one.task->pid); });
-    take([&](const Intrusion& one) { return facts.guessed.contains(one.cpu); });
-    return programs;
-}
-
-/// A thread of an own process, or the program that was guessed.
-bool is_at_home(const Intrusion& one, const Intrusion* program, const IntruderFacts& facts) {
-    if (one.kind != IntruderKind::thread) return false;
-    return &one == program || (one.task && facts.own.contains(one.task->pid));
 }
 
 /// 12345 -> "12 us"
@@ -218,54 +195,126 @@ constexpr Field all_intruder_fields[] = {
 };
 // clang-format on
 
+struct Sum {
+    std::uint64_t count = 0, total_ns = 0, longest_ns = 0;
+    void add(const Intrusion& one) {
+        count += one.count;
+        total_ns += one.total_ns;
+        longest_ns = std::max(longest_ns, one.longest_ns);
+    }
+};
+
+/// One source, on all CPUs that it interrupted.
+struct Intruder {
+    Words is;
+    std::string from;
+    int pid = 0;
+    CpuSet from_cpus, cpus;
+    Sum sum;
+};
+
+struct QuietCpu {
+    const Intrusion* program = nullptr;
+    std::map<std::string, std::uint64_t> counts; ///< by kind
+    Sum sum;
+};
+
+struct Findings {
+    std::map<unsigned, QuietCpu> cpus;
+    std::vector<Intruder> intruders;
+    Sum sum;
+};
+
+/// The program of each CPU: the thread of an own process, else of any where that is guessed, that ran
+/// longest.
+void find_programs(const Intrusions& seen, const IntruderFacts& facts, Findings& found) {
+    for (const auto& one : seen.all) {
+        if (one.kind != intruders_thread || one.task->is_kernel || !facts.cpus.contains(one.cpu)) continue;
+        const auto rank = [&](const Intrusion& thread) {
+            return std::pair(facts.own.contains(thread.task->pid), thread.total_ns);
+        };
+        auto& program = found.cpus[one.cpu].program;
+        const bool may_be = facts.own.contains(one.task->pid) || facts.guessed.contains(one.cpu);
+        if (may_be && (program == nullptr || rank(one) > rank(*program))) program = &one;
+    }
+}
+
+Findings find_intruders(const Intrusions& seen, const IntruderFacts& facts) {
+    Findings found;
+    for (const unsigned cpu : facts.cpus)
+        found.cpus[cpu] = {};
+    find_programs(seen, facts, found);
+    auto known = facts; // by name only; other threads of a guessed program are no part of it
+    for (const auto& [cpu, quiet] : found.cpus)
+        if (quiet.program != nullptr) known.own.insert(quiet.program->task->pid);
+    std::map<std::array<std::string, 4>, Intruder> merged;
+    for (const auto& one : seen.all) {
+        if (!facts.cpus.contains(one.cpu)) continue;
+        auto& cpu = found.cpus[one.cpu];
+        const bool is_thread = one.kind == intruders_thread;
+        if (is_thread && (&one == cpu.program || facts.own.contains(one.task->pid))) continue;
+        const auto from = is_thread || !one.task   ? ""
+                          : one.task->is_interrupt ? "an interrupt"
+                          : one.task->tid == 0     ? "the idle CPU"
+                                                   : task_words(*one.task);
+        const auto words = words_of(one, seen, known);
+        auto& intruder = merged[{words.kind, words.source, from, words.mend}];
+        intruder.is = words;
+        intruder.from = from;
+        if (one.task) intruder.pid = one.task->pid;
+        if (!from.empty() && one.kind != intruders_timer) intruder.from_cpus.insert(one.task->cpu);
+        intruder.cpus.insert(one.cpu);
+        cpu.counts[words.kind] += one.count;
+        for (auto* sum : {&intruder.sum, &cpu.sum, &found.sum})
+            sum->add(one);
+    }
+    for (auto& [key, intruder] : merged)
+        found.intruders.push_back(std::move(intruder));
+    std::ranges::stable_sort(found.intruders, std::greater{},
+                             [](const Intruder& one) { return std::pair(one.sum.total_ns, one.sum.count); });
+    return found;
+}
+
 json microseconds(std::uint64_t ns, bool is_known) {
     return is_known ? json(static_cast<double>(ns) / 1e3) : json();
 }
 
-json cpu_value(const QuietCpu& cpu, const Intrusions& seen, const IntruderFacts& facts) {
-    const auto number = [&](std::initializer_list<const char*> kinds) {
-        std::uint64_t sum = 0;
-        for (const auto* kind : kinds)
-            if (const auto found = cpu.counts.find(kind); found != cpu.counts.end()) sum += found->second;
-        return sum;
-    };
-    const auto found = facts.siblings.find(cpu.cpu);
-    const auto siblings = found == facts.siblings.end() ? CpuSet{} : found->second;
-    json busy;
+json cpu_value(unsigned number, QuietCpu cpu, const Intrusions& seen, const IntruderFacts& facts) {
+    auto& counts = cpu.counts;
+    const bool is_known = seen.has_lengths;
+    const auto siblings = facts.siblings.contains(number) ? facts.siblings.at(number) : CpuSet{};
+    std::optional<double> busy;
     for (const unsigned sibling : siblings)
         if (const auto share = seen.busy.find(sibling); share != seen.busy.end())
-            busy = std::max(busy.is_null() ? 0.0 : busy.get<double>(), share->second);
-    const auto noise = static_cast<double>(cpu.noise_ns) / 1e9;
-    return record(
-        quiet_fields,
-        {cpu.cpu, or_null(cpu.program), microseconds(cpu.noise_ns, seen.has_lengths),
-         seen.has_lengths && seen.seconds > 0 ? json(std::max(0.0, 1 - noise / seen.seconds)) : json(),
-         microseconds(cpu.longest_ns, seen.has_lengths), number({"nmi"}), number({"irq"}),
-         number({"softirq"}), number({"tick", "timer"}), number({"ipi"}), number({"thread", "kthread"}),
-         siblings.to_list(), std::move(busy)});
+            busy = std::max(busy.value_or(0), share->second);
+    const auto left = std::max(0.0, 1 - static_cast<double>(cpu.sum.total_ns) / 1e9 / seen.seconds);
+    return record(quiet_fields,
+                  {number, cpu.program == nullptr ? json() : json(task_words(*cpu.program->task)),
+                   microseconds(cpu.sum.total_ns, is_known), is_known ? json(left) : json(),
+                   microseconds(cpu.sum.longest_ns, is_known), counts["nmi"], counts["irq"],
+                   counts["softirq"], counts["tick"] + counts["timer"], counts["ipi"],
+                   counts["thread"] + counts["kthread"], siblings.to_list(), or_null(busy)});
 }
 
 json source_value(const Intruder& one, bool has_lengths) {
-    const bool has_total = has_lengths || one.total_ns > 0;
-    return record(intruder_fields,
-                  {one.kind, one.source, or_null(one.from), one.from_cpus.to_list(),
-                   one.pid > 0 ? json(one.pid) : json(), one.cpus.to_list(), one.count,
-                   microseconds(one.total_ns, has_total && one.kind != "other"),
-                   microseconds(one.longest_ns, has_lengths && one.kind != "other"), one.mend});
+    const bool has_total = one.sum.total_ns > 0;
+    return record(intruder_fields, {one.is.kind, one.is.source, or_null(one.from), one.from_cpus.to_list(),
+                                    one.pid > 0 ? json(one.pid) : json(), one.cpus.to_list(), one.sum.count,
+                                    microseconds(one.sum.total_ns, has_total),
+                                    microseconds(one.sum.longest_ns, has_lengths && has_total), one.is.mend});
 }
 
-std::vector<std::string> notes_about(const Intrusions& seen, const IntruderReport& report, const json& cpus) {
+std::vector<std::string> notes_about(const Intrusions& seen, const json& cpus, bool is_quiet) {
     auto notes = seen.notes;
     if (seen.lost > 0)
-        notes.push_back(affinityd::counted(seen.lost, "intrusion") +
-                        " found no room in the table and are left out.");
+        notes.push_back(affinityd::counted(seen.lost, "interruption") + " found no room in the table.");
     for (const auto& cpu : cpus)
         if (cpu["siblings_busy"].is_number() && cpu["siblings_busy"] > loud_sibling)
             notes.push_back(fmt::format("CPU {} shares its core with {}, which was busy {:.0f} % of the "
                                         "time: smt: avoid in the policy keeps that free.",
                                         count(cpu, "cpu"), text(cpu, "siblings"),
                                         cpu["siblings_busy"].get<double>() * 100));
-    if (report.intruders.empty()) notes.emplace_back("Nothing interrupted these CPUs.");
+    if (is_quiet) notes.emplace_back("Nothing interrupted these CPUs.");
     return notes;
 }
 
@@ -273,93 +322,37 @@ std::vector<std::string> notes_about(const Intrusions& seen, const IntruderRepor
 
 const Fields intruders_answer = all_intruder_fields;
 
-IntruderReport find_intruders(const Intrusions& seen, const IntruderFacts& facts) {
-    IntruderReport report;
-    const auto programs = find_programs(seen, facts);
-    std::map<unsigned, QuietCpu> cpus;
-    for (const unsigned cpu : facts.cpus) {
-        cpus[cpu].cpu = cpu;
-        if (const auto program = programs.find(cpu); program != programs.end())
-            cpus[cpu].program = task_words(*program->second->task);
-    }
-    std::map<std::tuple<std::string, std::string, std::string, std::string>, Intruder> merged;
-    for (const auto& one : seen.all) {
-        const auto program = programs.find(one.cpu);
-        if (!facts.cpus.contains(one.cpu) ||
-            is_at_home(one, program == programs.end() ? nullptr : program->second, facts))
-            continue;
-        const bool has_from = one.task && one.kind != IntruderKind::thread;
-        const auto from = !has_from                ? ""
-                          : one.task->is_interrupt ? "an interrupt"
-                          : one.task->tid == 0     ? "the idle CPU"
-                                                   : task_words(*one.task);
-        const auto [kind, source, mend] = words_of(one, seen, facts);
-        auto& intruder =
-            merged.try_emplace({kind, source, from, mend}, Intruder{kind, source, from, mend}).first->second;
-        if (one.task) intruder.pid = one.task->pid;
-        if (has_from && one.kind != IntruderKind::timer) intruder.from_cpus.insert(one.task->cpu);
-        intruder.cpus.insert(one.cpu);
-        intruder.count += one.count;
-        intruder.total_ns += one.total_ns;
-        intruder.longest_ns = std::max(intruder.longest_ns, one.longest_ns);
-        auto& cpu = cpus[one.cpu];
-        cpu.counts[kind] += one.count;
-        cpu.noise_ns += one.total_ns;
-        cpu.longest_ns = std::max(cpu.longest_ns, one.longest_ns);
-        report.longest_ns = std::max(report.longest_ns, one.longest_ns);
-    }
-    for (auto& [key, intruder] : merged)
-        report.intruders.push_back(std::move(intruder));
-    std::ranges::stable_sort(report.intruders, [](const Intruder& one, const Intruder& other) {
-        return std::pair(one.total_ns, one.count) > std::pair(other.total_ns, other.count);
-    });
-    for (auto& [number, cpu] : cpus)
-        report.cpus.push_back(std::move(cpu));
-    return report;
-}
-
 Document intruders_document(const Intrusions& seen, const IntruderFacts& facts,
                             std::optional<std::chrono::nanoseconds> over) {
-    const auto report = find_intruders(seen, facts);
-    const bool is_above = over && report.longest_ns > static_cast<std::uint64_t>(over->count());
-    json cpus = json::array(), sources = json::array();
-    for (const auto& cpu : report.cpus)
-        cpus.push_back(cpu_value(cpu, seen, facts));
-    for (const auto& one : report.intruders)
-        sources.push_back(source_value(one, seen.has_lengths));
-    const auto notes = notes_about(seen, report, cpus);
+    const auto found = find_intruders(seen, facts);
+    const auto limit = over ? static_cast<std::uint64_t>(over->count()) : 0;
+    const bool is_above = over && found.sum.longest_ns > limit;
     Document document;
+    Document::Table cpus{.fields = quiet_fields}, sources{.fields = intruder_fields};
+    for (const auto& [number, cpu] : found.cpus)
+        cpus.rows.push_back(cpu_value(number, cpu, seen, facts));
+    for (const auto& one : found.intruders)
+        sources.rows.push_back(source_value(one, seen.has_lengths));
+    const auto notes = notes_about(seen, cpus.rows, sources.rows.empty());
+    document.value = record(all_intruder_fields, {facts.subject, facts.cpus.to_list(), seen.seconds,
+                                                  seen.has_lengths ? "tracepoints" : "counters",
+                                                  over ? microseconds(limit, true) : json(), is_above,
+                                                  cpus.rows, sources.rows, seen.lost, notes});
     document.by_columns = true;
     document.line(fmt::format(
         "{:.1f} s of {}: {}", seen.seconds, facts.subject,
-        affinityd::counted(report.intruders.size(), "source of interruptions", "sources of interruptions")));
-    const bool has_siblings =
-        std::ranges::any_of(cpus, [](const json& cpu) { return cpu["siblings_busy"].is_number(); });
-    Document::Table table{.fields = quiet_fields, .rows = cpus};
-    table.columns = {"CPU", "PROGRAM", "NOISE", "AVAILABLE", "LONGEST", "NMI",
-                     "IRQ", "SOFTIRQ", "TIMER", "IPI",       "THREAD"};
-    if (has_siblings) table.columns.emplace_back("SIBLINGS");
-    document.add(std::move(table)).gap = true;
-    if (!sources.empty()) {
-        Document::Table lines{.fields = intruder_fields};
-        for (std::size_t at = 0; at < std::min(sources.size(), most_intruders); ++at)
-            lines.rows.push_back(sources[at]);
-        document.add(std::move(lines)).gap = true;
-    }
-    if (sources.size() > most_intruders)
-        document.line(fmt::format("and {} more", grouped(sources.size() - most_intruders)));
+        affinityd::counted(sources.rows.size(), "source of interruptions", "sources of interruptions")));
+    document.add(std::move(cpus)).gap = true;
+    const auto more = sources.rows.size() - std::min(sources.rows.size(), most_intruders);
+    sources.rows.erase(sources.rows.end() - static_cast<std::ptrdiff_t>(more), sources.rows.end());
+    if (!sources.rows.empty()) document.add(std::move(sources)).gap = true;
+    if (more > 0) document.line(fmt::format("and {} more", more));
     for (const auto& note : notes)
         document.line(note).gap = &note == &notes.front();
-    if (is_above)
-        document.complaints.push_back(fmt::format(
-            "affinityctl: the longest interruption took {}, more than {}", time_words(report.longest_ns),
-            time_words(static_cast<std::uint64_t>(over->count()))));
-    document.code = is_above ? exit_findings : exit_ok;
-    document.value =
-        record(all_intruder_fields, {facts.subject, facts.cpus.to_list(), seen.seconds,
-                                     seen.has_lengths ? "tracepoints" : "counters",
-                                     over ? json(static_cast<double>(over->count()) / 1e3) : json(), is_above,
-                                     std::move(cpus), std::move(sources), seen.lost, notes});
+    if (!is_above) return document;
+    document.complaints.push_back(fmt::format("affinityctl: the longest interruption took {}, more than {}",
+                                              time_words(found.sum.longest_ns), time_words(limit)));
+    document.code = exit_findings;
     return document;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/intruders/bpf/intruders.h"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
 #include "host/root.hpp"
@@ -15,17 +16,7 @@
 
 namespace affinityctl {
 
-enum class IntruderKind : std::uint8_t {
-    thread,
-    interrupt,
-    softirq,
-    timer,
-    reschedule, // and those below, up to irq_work: from another CPU
-    call,
-    irq_work,
-    nmi,
-    other, ///< a line of the interrupt table that has no tracepoint
-};
+using IntruderKind = intruders_kind;
 
 /// A thread that interrupts, sends interrupts, or owns a timer.
 struct IntruderTask {
@@ -40,7 +31,7 @@ struct IntruderTask {
 
 /// All that one source did on one CPU.
 struct Intrusion {
-    IntruderKind kind = IntruderKind::thread;
+    IntruderKind kind = intruders_thread;
     unsigned cpu = 0;
     unsigned id = 0;                    ///< number of an interrupt or softirq; tid of a thread
     std::string function;               ///< of a timer, call or worker; text of another line; "": not known

@@ -34,17 +34,12 @@ struct k_itimer {
         } real;
     } it;
 } CORE;
-struct signal_struct {
-    struct hrtimer real_timer;
-    struct pid *pids[4];
-} CORE;
 struct irqaction;
 struct cpumask;
 
 /* Timers whose owner can be told. */
 extern const void hrtimer_wakeup __ksym __weak;
 extern const void posix_timer_fn __ksym __weak;
-extern const void it_real_fn __ksym __weak;
 
 unsigned long long began = 0;     /* CLOCK_MONOTONIC, ns */
 unsigned long long lost = 0;      /* intrusions for which the table had no room */
@@ -60,13 +55,6 @@ struct {
     __type(key, struct intruders_key);
     __type(value, struct intruders_sum);
 } sums SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, intruders_most_works);
-    __type(key, __u32);
-    __type(value, __u64);
-} works SEC(".maps");
 
 static __always_inline struct intruders_cpu *watched(__u32 cpu) {
     struct intruders_cpu *here;
@@ -103,7 +91,7 @@ static __noinline int account(const struct intruders_frame *frame, __u64 length)
     key.id = frame->id;
     if (frame->by.is && frame->kind != intruders_thread) {
         key.by = frame->by.is & intruders_is_interrupt ? 0 : frame->by.tid;
-        key.by_cpu = frame->by.cpu;
+        if (frame->kind != intruders_timer) key.by_cpu = frame->by.cpu;
     }
     sum = bpf_map_lookup_elem(&sums, &key);
     if (!sum) {
@@ -231,13 +219,6 @@ int BPF_PROG(on_called, void *function) {
     return 0;
 }
 
-static __always_inline void own_by_number(struct intruders_frame *frame, const struct pid *pid) {
-    if (!pid) return;
-    frame->by.tid = frame->by.pid = BPF_CORE_READ(pid, numbers[0].nr);
-    frame->by.name[0] = 0;
-    frame->by.is = intruders_is_known;
-}
-
 /* The timers of one interrupt: one that is known to have an owner gives it its name, else the first. */
 SEC("tp_btf/hrtimer_expire_entry")
 int BPF_PROG(on_expiry, struct hrtimer *timer) {
@@ -256,12 +237,10 @@ int BPF_PROG(on_expiry, struct hrtimer *timer) {
         bpf_probe_read_kernel_str(frame->by.name, sizeof(frame->by.name), &sleeper->comm);
     } else if (function == &posix_timer_fn) {
         start -= bpf_core_field_offset(struct k_itimer, it.real.timer);
-        own_by_number(frame, BPF_CORE_READ((const struct k_itimer *)start, it_pid));
-    } else if (function == &it_real_fn) {
-        start -= bpf_core_field_offset(struct signal_struct, real_timer);
-        own_by_number(frame, BPF_CORE_READ((const struct signal_struct *)start, pids[1])); /* PIDTYPE_TGID */
+        frame->by.tid = frame->by.pid = BPF_CORE_READ((const struct k_itimer *)start, it_pid, numbers[0].nr);
+        frame->by.is = intruders_is_known;
+        frame->by.name[0] = 0;
     }
-    frame->by.cpu = 0;
     if (!frame->function || frame->by.is) frame->function = (__u64)function;
     return 0;
 }
@@ -277,20 +256,11 @@ int BPF_PROG(on_tick_stop, int is_stopped, int dependency) {
     return 0;
 }
 
-static __always_inline void account_thread(struct intruders_cpu *cpu, __u64 now) {
-    struct intruders_frame *thread = &cpu->thread;
-    const __u32 tid = thread->id;
-    __u64 *last;
+/* Idle is nobody. */
+static __always_inline void end_thread(struct intruders_cpu *cpu) {
+    const __u64 now = bpf_ktime_get_ns();
 
-    if (!tid) return; /* idle */
-    if (!thread->function && thread->by.is & intruders_is_worker) {
-        last = bpf_map_lookup_elem(&works, &tid);
-        if (last) thread->function = *last;
-    }
-    account(thread, now - thread->start - thread->inner);
-}
-
-static __always_inline void begin_thread(struct intruders_cpu *cpu, __u64 now) {
+    if (cpu->thread.id) account(&cpu->thread, now - cpu->thread.start - cpu->thread.inner);
     cpu->thread.start = now;
     cpu->thread.inner = 0;
     cpu->thread.function = 0;
@@ -299,13 +269,11 @@ static __always_inline void begin_thread(struct intruders_cpu *cpu, __u64 now) {
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struct *next) {
     struct intruders_cpu *cpu = here();
-    const __u64 now = bpf_ktime_get_ns();
 
     if (!cpu) return 0;
     find_thread(cpu, prev);
-    account_thread(cpu, now);
+    end_thread(cpu);
     cpu->depth = 0; /* with PREEMPT_RT a softirq may be left for another task */
-    begin_thread(cpu, now);
     cpu->thread.id = next->pid;
     if (next->pid) describe(&cpu->thread.by, next);
     return 0;
@@ -315,18 +283,11 @@ int BPF_PROG(on_switch, int preempt, struct task_struct *prev, struct task_struc
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(on_work, struct work_struct *work) {
     struct intruders_cpu *cpu = here();
-    struct task_struct *task = bpf_get_current_task_btf();
-    const __u32 tid = task->pid;
-    const __u64 now = bpf_ktime_get_ns(), function = (__u64)work->func;
 
     if (!cpu) return 0;
-    find_thread(cpu, task);
-    if (cpu->thread.function) {
-        account_thread(cpu, now);
-        begin_thread(cpu, now);
-    }
-    cpu->thread.function = function;
-    bpf_map_update_elem(&works, &tid, &function, BPF_ANY);
+    find_thread(cpu, bpf_get_current_task_btf());
+    if (cpu->thread.function) end_thread(cpu);
+    cpu->thread.function = (__u64)work->func;
     return 0;
 }
 

@@ -5,7 +5,6 @@
 enum {
     intruders_most_cpus = 1024,     /* a power of two; others cannot be watched */
     intruders_most_sources = 16384, /* by CPU */
-    intruders_most_works = 1024,    /* kernel workers whose last work is known */
     intruders_depth = 8,            /* a power of two: interrupts inside each other */
     intruders_name_bytes = 16,
     intruders_function_bytes = 48,
@@ -21,6 +20,7 @@ enum intruders_kind {
     intruders_call,
     intruders_irq_work,
     intruders_nmi,
+    intruders_other, /* a line of the interrupt table that has no tracepoint */
 };
 
 enum intruders_is {
