@@ -104,17 +104,17 @@ class CounterWatch final : public IntruderWatch {
         const auto line = text ? inventory::parse_stat(*text) : std::nullopt;
         const auto record = text ? inventory::parse_run_record(*text, ::sysconf(_SC_CLK_TCK)) : std::nullopt;
         if (!line || !record || !cpus_.contains(static_cast<unsigned>(record->cpu))) return;
-        IntruderTask task{.tid = tid, .pid = pid, .name = inventory::unescape_comm(line->comm)};
-        task.cpu = static_cast<unsigned>(record->cpu);
-        task.is_kernel = (line->flags & inventory::pf_kthread) != 0;
-        task.is_bound = (line->flags & inventory::pf_no_setaffinity) != 0;
-        seen.all.push_back({.kind = intruders_thread,
-                            .cpu = task.cpu,
-                            .id = static_cast<unsigned>(tid),
-                            .function = {},
-                            .task = std::move(task),
-                            .count = now.times - old.times,
-                            .total_ns = now.ns - old.ns});
+        Intrusion one{.cpu = static_cast<unsigned>(record->cpu),
+                      .id = static_cast<unsigned>(tid),
+                      .function = {},
+                      .count = now.times - old.times,
+                      .total_ns = now.ns - old.ns};
+        one.task = IntruderTask{.tid = tid,
+                                .pid = pid,
+                                .name = inventory::unescape_comm(line->comm),
+                                .is_kernel = (line->flags & inventory::pf_kthread) != 0,
+                                .is_bound = (line->flags & inventory::pf_no_setaffinity) != 0};
+        seen.all.push_back(std::move(one));
     }
 
     const Root* root_;
