@@ -79,8 +79,8 @@ class Dir {
 class Root {
   public:
     /// Any tree may be missing in a recording (then reads there find no file); a missing folder is an
-    /// Error.
-    static Result<Root> open(const std::string& path = "/");
+    /// Error. `proc`: where this machine's tree of that name is mounted if not at its usual place.
+    static Result<Root> open(const std::string& path = "/", const std::string& proc = {});
 
     [[nodiscard]] bool is_live() const { return live_; } ///< this machine, so that acting on it makes sense
     [[nodiscard]] const std::string& path() const { return path_; }

@@ -56,6 +56,11 @@ bool drop_privileges() {
 
 bool can_drop_privileges() { return ::geteuid() != 0 || ::prctl(PR_CAPBSET_READ, CAP_SETUID, 0, 0, 0) == 1; }
 
+bool sees_all_processes() {
+    const auto has = [](unsigned right) { return ::prctl(PR_CAPBSET_READ, right, 0, 0, 0) == 1; };
+    return ::geteuid() != 0 || (has(CAP_SYS_PTRACE) && has(CAP_DAC_READ_SEARCH));
+}
+
 bool is_container(const Root& root) {
     const auto environment = root.proc().text("1/environ").value_or("");
     const auto is_mark = [](std::string_view variable) { return variable.starts_with("container="); };

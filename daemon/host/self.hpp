@@ -18,6 +18,10 @@ namespace affinityd::host {
 /// False where this process is root without the capability to become another user.
 [[nodiscard]] bool can_drop_privileges();
 
+/// False for a root that cannot read all below /proc of other users' processes, as their program and sockets:
+/// CAP_SYS_PTRACE or CAP_DAC_READ_SEARCH is missing.
+[[nodiscard]] bool sees_all_processes();
+
 /// True if this machine calls itself a container: process 1 has the variable `container`, as systemd's
 /// container interface wants it (podman, LXC, systemd-nspawn), or something is mounted from docker's folder.
 /// A container of another kind is taken for a machine.

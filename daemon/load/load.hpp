@@ -93,7 +93,7 @@ class Loading {
     std::vector<std::string> folders_;
     std::string copies_;    ///< the folder of copies; "": none are kept
     std::string state_dir_; ///< of the measurement history
-    bool acts_;
+    bool is_trusting_;
     Texts good_;                                                   ///< as Loaded::good
     FileStamps stamps_, before_;                                   ///< of the last reading and the one before
     std::optional<std::chrono::steady_clock::time_point> changed_; ///< since then, as far as was seen

@@ -28,10 +28,10 @@ class OnMachine(House):
             (self.machine.root / folder).mkdir(parents=True)
         self.before = {}
 
-    def acting(self, settings=None, **policies):
+    def acting(self, settings=None, arguments=(), **policies):
         words = ["env", f"LD_PRELOAD={compiled('settable.c')}", "ASAN_OPTIONS=verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")]
         script = SEEN.format(root=self.machine.root, more=self.MORE)
-        return self.daemon(settings or {"reconcile": "1h"}, namespace=("unshare", "--mount", "sh", "-c", script, "sh", *words), **policies)
+        return self.daemon(settings or {"reconcile": "1h"}, arguments, namespace=("unshare", "--mount", "sh", "-c", script, "sh", *words), **policies)
 
     def nic(self, name="eth0", queues=2, **options):
         """An interface of that many queues with an interrupt each, as ixgbe labels them; the interrupts' numbers."""

@@ -17,7 +17,7 @@ MEDIAN = 90
 WALK_LINES = 2500
 # Lines of each room, and of a folder of tools/ that is as pure; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1010, "host": 1900, "policy": 3525,  # 2,600
+    "base": 1010, "host": 1910, "policy": 3525,  # 2,600
     "topology": 1500, "inventory": 2940,  # 2,700; 200 of which thread waits on which listener
     "irq": 1157, "netdev": 1905,  # 400 of ways to containers
     "machine": 1668,  # 1,300; 160 of the CPUs that containers have for themselves, 5 of igb, whose bare label has the new name of an interface
@@ -28,7 +28,7 @@ BUDGETS = {
     "steer": 1690,  # 1,500; 60 of counting the listeners of others; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
     "status": 1410,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
     "world": 235, "load": 555,
-    "core": 4865,  # 4,300
+    "core": 4870,  # 4,300; 16 of rights that a container may lack
     "behaviours": 4315,  # 6,500, with control/joins, accounting and their parts of planner, which are libraries below
     "events": 1770, "control": 1640,  # 2,800 together
     "affinityctl/survey": 1700,  # 900 of doctor (queues, containers), 790 of suggest

@@ -61,8 +61,8 @@ json problem_of(const char* severity, const char* kind, const std::string& polic
 std::string remedy_for(const StateText& state, const std::string& policy, const std::string& why) {
     if (why.find("Read-only file system") != std::string::npos)
         return "systemctl cat affinityd; remove ReadOnlyPaths= or ProtectKernelTunables= from its drop-in; "
-               "then systemctl daemon-reload; systemctl restart affinityd (in a container: start it with "
-               "--privileged)";
+               "then systemctl daemon-reload; systemctl restart affinityd (in a container: mount the "
+               "machine's and say so with --proc)";
     return state.remedy != nullptr ? state.remedy : "affinityctl status " + policy + " --failed";
 }
 

@@ -132,13 +132,10 @@ json notes_of(const StillMachine& still, const std::map<std::string, std::size_t
     return notes;
 }
 
-/// All that a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
-/// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
-/// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
-json plan_machine(const policy::PolicySet& policies, const Globals& globals, const PlanOptions& options) {
-    const auto read =
-        need(StillMachine::read(policies, globals.root, latencies_for(globals, options.latency)));
-    auto& still = *read;
+} // namespace
+
+json plan_of(StillMachine& still) {
+    const auto& policies = still.policies();
     json plan{{"balance", nullptr}};
     for (const char* key : {"actions", "problems", "policies", "processes", "queues"})
         plan[key] = json::array();
@@ -162,6 +159,13 @@ json plan_machine(const policy::PolicySet& policies, const Globals& globals, con
         !crowdings.empty())
         plan["balance"] = status::to_json(crowdings.front());
     return plan;
+}
+
+namespace {
+
+json plan_machine(const policy::PolicySet& policies, const Globals& globals, const PlanOptions& options) {
+    return plan_of(
+        *need(StillMachine::read(policies, globals.root, latencies_for(globals, options.latency))));
 }
 
 /// Crowded cores, and all that cannot be carried out.
