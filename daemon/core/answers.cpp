@@ -214,6 +214,18 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
     return list;
 }
 
+/// True for an interrupt or map that is only kept off CPUs, and is on none of these by itself, or not there.
+bool is_left_alone(const World& world, const planner::QueueTarget& target, const status::QueueStatus& now) {
+    using State = status::QueueStatus::State;
+    if (target.off.empty()) return false;
+    if (now.state == State::decided_by_other) return true;
+    if (now.state != State::immovable)
+        return !now.original && (now.state == State::in_place || now.state == State::not_read);
+    const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+    const auto* line = irq == nullptr ? nullptr : world.machine().irqs.find(irq->irq);
+    return line != nullptr && line->effective && !line->effective->intersects(target.off);
+}
+
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Overview& into) {
     for (const auto& [subject, trouble] : executor.troubles())
@@ -432,7 +444,9 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
     text.begin_list("queues");
     const auto targets = shared_.current.placements().queues; // a copy: they may be worked out anew
     for (const auto& target : targets) {
-        text.add(queues_.status_now(target));
+        if (const auto value = queues_.status_now(target);
+            !is_left_alone(*shared_.current.world, target, value))
+            text.add(value);
         co_yield pause;
     }
     co_yield end_of_slice; // to write the rest and to send it all is long enough for one
@@ -634,7 +648,9 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
         const bool is_irq =
             irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
-        if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
+        if (!is_irq && (nic == nullptr || target.nic != nic->name)) continue;
+        if (auto value = queues_.status(target); !is_left_alone(*shared_.current.world, target, value))
+            found.push_back(std::move(value));
     }
     if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
     if (const auto note = interrupt_note(shared_.root, *shared_.current.world, subject); !note.empty())

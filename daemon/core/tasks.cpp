@@ -69,7 +69,7 @@ bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const 
         return true;
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
     if (scan.is_kernel())
-        return placements.threads.contains(pid) ||
+        return placements.threads.contains(pid) || !placements.isolated.empty() ||
                shared_.journal().contains(machine::TaskMask{scan.id(), pid, {}});
     return !placements.claimed.empty() || placer_.undo().may_be_left(scan, placements.online);
 }

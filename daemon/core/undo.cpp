@@ -21,7 +21,8 @@ using planner::UndoRecord;
 namespace {
 
 Setting default_of(const host::Root& root, const Subject& subject, const topology::Topology& topology) {
-    if (std::holds_alternative<TaskMask>(subject)) return topology.possible;
+    if (std::holds_alternative<TaskMask>(subject) || std::holds_alternative<machine::KernelMask>(subject))
+        return topology.possible;
     if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
     if (!std::holds_alternative<machine::IrqMask>(subject))
         return CpuSet{}; // steering maps: off, units: not set

@@ -16,6 +16,7 @@ namespace {
 
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::TaskMask;
@@ -110,6 +111,11 @@ class RealEnforcer final : public Enforcer {
         const auto path = machine::queue_file(root_, subject);
         if (!path || !*path) return not_found(path);
         return written(root_.sys().write(**path, text), subject, action);
+    }
+
+    Applied write(const KernelMask& subject, const Action& action) {
+        const auto [dir, path] = machine::kernel_file(root_, subject);
+        return written(dir.write(path, action.to.cpus().to_mask()), subject, action);
     }
 
     /// The subject is gone, or an Error kept it from being found.

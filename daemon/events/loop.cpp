@@ -139,7 +139,9 @@ std::string Loop::status_line() const {
                        counted(manager_.in_force().world->policies().policies.size(), "policy", "policies"),
                        counted(tasks.processes().size(), "process", "processes"),
                        counted(tasks.threads(), "thread"),
-                       counted(manager_.in_force().world->placements().queues.size(), "queue"));
+                       counted(std::ranges::count_if(manager_.in_force().world->placements().queues,
+                                                     [](const auto& target) { return target.off.empty(); }),
+                               "queue"));
 }
 
 /// Long work has slices at idle priority, so that no event waits behind more than one of them.

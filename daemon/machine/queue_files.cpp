@@ -222,6 +222,16 @@ Result<std::optional<std::string>> queue_file(const host::Root& root, const Flow
     return fmt::format("class/net/{}/queues/rx-{}/rps_flow_cnt", **nic, subject.queue);
 }
 
+std::pair<const host::Dir&, const char*> kernel_file(const host::Root& root, const KernelMask& subject) {
+    if (subject.of == KernelMask::Of::work) return {root.sys(), "devices/virtual/workqueue/cpumask"};
+    return {root.proc(), "irq/default_smp_affinity"};
+}
+
+Result<std::optional<Setting>> read_setting(const host::Root& root, const KernelMask& subject) {
+    const auto [dir, path] = kernel_file(root, subject);
+    return read_cpus(dir, path, CpuSet::parse_mask);
+}
+
 Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject) {
     const auto number = find_irq(root, subject);
     if (!number) return std::unexpected(number.error());

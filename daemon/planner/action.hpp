@@ -81,6 +81,7 @@ class UndoLookup {
 using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;

@@ -200,6 +200,7 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     resolved.active = true;
     if (policy.exclusive == policy::Exclusive::no || run.released.contains(policy.name)) return;
     run.result.claimed |= resolved.allowed;
+    if (policy.isolate) run.result.isolated |= resolved.allowed;
     run.result.claims.push_back({policy.name, resolved.allowed});
 }
 
@@ -421,6 +422,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
                                        found.message, found.hint});
     tell_of_mixed(machine.topology, run.result);
     settle_shared_lines(machine, run.result);
+    keep_off_isolated(machine, run.result);
     run.result.number = before == nullptr ? 0 : before->number + 1;
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

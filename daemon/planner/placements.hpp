@@ -54,10 +54,13 @@ struct QueueTarget {
     Reason reason;
     std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
     unsigned rank = 0;            ///< among the targets of one line: the lowest decides
+    /// Of a subject that no policy places: CPUs that it is kept off; it may have all others of its original,
+    /// or `wanted`, all others of the machine, if there are none. Empty: it is placed.
+    CpuSet off = {};
     /// The same is wanted of the same subject, for whatever reason.
     [[nodiscard]] bool is_same(const QueueTarget& other) const {
         return subject == other.subject && wanted == other.wanted && nic == other.nic &&
-               policy == other.policy && rank == other.rank;
+               policy == other.policy && rank == other.rank && off == other.off;
     }
 };
 
@@ -162,6 +165,7 @@ struct Placements {
     CpuSet online;
     std::vector<Claim> claims;       ///< of `exclusive: true` policies that are carried out and not released
     CpuSet claimed;                  ///< all of them together
+    CpuSet isolated;                 ///< those of them with `isolate: true`
     std::vector<QueueTarget> queues; ///< numbers of queues first
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;

@@ -83,13 +83,18 @@ struct Case {
     }
 };
 
+/// A kernel thread of an interrupt goes where that goes.
+bool follows_interrupt(const inventory::Thread& thread) {
+    return thread.is_kernel() && thread.comm.starts_with("irq/");
+}
+
 /// No policy places the thread, and others have claimed CPUs that it could have: off these. No value: it is
 /// not concerned.
 std::optional<ThreadPlan> plan_kept_off(const Case& c) {
     const auto& placements = c.planning.placements;
     const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
-    const CpuSet taken = original & placements.claimed;
-    if (taken.empty() || c.view.thread.is_kernel()) return std::nullopt;
+    const CpuSet taken = original & (c.view.thread.is_kernel() ? placements.isolated : placements.claimed);
+    if (taken.empty() || follows_interrupt(c.view.thread)) return std::nullopt;
     const CpuSet rest = (original & placements.online) - taken;
     if (rest.empty()) return ThreadPlan{}; // an administrator put it there: a task needs some CPU
     auto kept_off = placements.kept_off(taken);
@@ -224,8 +229,24 @@ std::vector<Problem> NarrowProcesses::problems() const {
     return problems;
 }
 
+Setting wanted_of(const QueueTarget& target, const UndoPointer& record, const Setting& present,
+                  const CpuSet& online) {
+    if (target.off.empty()) return target.wanted;
+    CpuSet rest = (record ? record->original : present).cpus() - target.off;
+    if (rest.intersects(online)) return rest;
+    // RPS to no CPU is off; all else needs some.
+    return std::holds_alternative<SteeringMask>(target.subject) ? Setting(CpuSet{}) : target.wanted;
+}
+
 bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,
                  const CpuSet& online) {
+    if (!target.off.empty()) {
+        const auto known = undo.find(target.subject);
+        const auto wanted = wanted_of(target, known, present, online);
+        if (!known || !is_as_given(*known, present, online))
+            return !present.cpus().intersects(target.off & online); // whatever other programs have set
+        return same(present, wanted, online) || granted_already(known, wanted, present, online);
+    }
     const bool is_irq = std::holds_alternative<IrqMask>(target.subject);
     const bool is_enough =
         std::holds_alternative<FlowTable>(target.subject) && present.count() >= target.wanted.count();
@@ -238,13 +259,11 @@ bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLo
 std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                  const Setting& present) {
     if (is_in_place(target, present, planning.undo, planning.placements.online)) return std::nullopt;
-    Action action{target.subject,
-                  present,
-                  target.wanted,
-                  target.policy,
-                  target.reason,
-                  false,
-                  planning.undo.find(target.subject)};
+    auto record = planning.undo.find(target.subject);
+    Action action{
+        target.subject, present,       wanted_of(target, record, present, planning.placements.online),
+        target.policy,  target.reason, false,
+        record};
     if (is_put_off(planning, action)) return std::nullopt;
     return action;
 }

@@ -142,6 +142,7 @@ class Fields {
 template <class Of, class Take>
 void each_word(Of& policy, const Take& take) {
     take("exclusive", policy.exclusive);
+    take("isolate", policy.isolate);
     take("separate", policy.separate);
     take("steering", policy.steering);
     take("steer", policy.steer);

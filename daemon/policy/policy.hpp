@@ -125,6 +125,8 @@ struct Policy {
     /// Slots that threads may put themselves into: of `threads`, or `arrivals_slot`.
     std::vector<std::string> allow_join;
     Exclusive exclusive = Exclusive::no; ///< every other task is kept off these CPUs
+    bool isolate =
+        false; ///< and so is what else can be moved: interrupts, kernel threads; never without `exclusive`
 
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto

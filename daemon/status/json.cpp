@@ -63,6 +63,10 @@ struct SubjectForm {
     json operator()(const planner::UnitCpuset& cpuset) const {
         return {{"kind", "unit"}, {"unit", cpuset.unit}};
     }
+    json operator()(const planner::KernelMask& mask) const {
+        return {
+            {"kind", "kernel"}, {"nic", "machine"}, {"queue", machine::to_string(machine::Subject(mask))}};
+    }
 };
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.
@@ -341,6 +345,14 @@ json to_json(const PolicyStatus& policy) {
     if (const auto& accepts = policy.packets.accepts; accepts.workers > 0)
         value["accepts"] = {{"workers", accepts.workers}, {"least", accepts.least}, {"most", accepts.most}};
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
+    if (const auto& found = policy.interruptions) {
+        const auto& [devices, timers, calls, others] = found->counts;
+        value["interruptions"] = {{"seconds", found->length.count()},
+                                  {"device", devices},
+                                  {"timer", timers},
+                                  {"call", calls},
+                                  {"other", others}};
+    }
     return value;
 }
 

@@ -76,6 +76,14 @@ struct JoinedStatus {
     std::map<std::string, std::size_t> slots{}; ///< all that may be joined; none without allow_join
 };
 
+/// Interruptions of the CPUs that a policy has for itself, by the kernel's counters.
+struct Interruptions {
+    enum class Kind : std::uint8_t { device, timer, call, other }; ///< call: by other CPUs (IPI)
+    using Counts = std::array<std::uint64_t, 4>;                   ///< by Kind
+    std::chrono::seconds length{};                                 ///< that they were counted for
+    Counts counts{};
+};
+
 /// The tasks that a policy holds.
 struct Held {
     std::size_t processes = 0;
@@ -120,6 +128,7 @@ struct PolicyStatus {
         } accepts{};
     };
     Packets packets{};
+    std::optional<Interruptions> interruptions{}; ///< no value: it has no CPUs for itself, or not long enough
 };
 
 struct QueueStatus {

@@ -104,7 +104,7 @@ void add_in_state(const json& status, const StateText& state, Problems& into) {
                  fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")), "");
     for (const auto& queue : list(status, "queues"))
         note(queues, text(queue, "policy"), queue, "note",
-             fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
+             queue_name(queue) + (text(queue, "nic").empty() ? "" : " of " + text(queue, "nic")),
              text(queue, "kind") == "irq" ? "writing smp_affinity " : "");
     const auto add = [&, innocent = acquitted(status)](const Groups& groups, const char* noun) {
         for (const auto& [policy, group] : groups) {

@@ -302,7 +302,8 @@ class ServerReading {
     /// Interfaces whose queues policies place already: those that these name, or that serve their processes.
     void find_taken_nics() {
         for (const auto& target : still_.placements().queues)
-            if (!target.nic.empty()) seen_.taken_nics.try_emplace(target.nic, target.policy);
+            if (!target.nic.empty() && target.off.empty())
+                seen_.taken_nics.try_emplace(target.nic, target.policy);
         for (const auto& policy : still_.policies().policies)
             for (const auto& server : seen_.servers)
                 if (server.policy == policy.name && needs_sockets(policy))
