@@ -54,7 +54,7 @@ struct QueueTarget {
     Reason reason;
     std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
     unsigned rank = 0;            ///< among the targets of one line: the lowest decides
-    /// Of a subject that no policy places: CPUs that it is kept off; it may have all others of its original,
+    /// CPUs that a subject which no policy places is kept off; it may have all others of its original,
     /// or `wanted`, all others of the machine, if there are none. Empty: it is placed.
     CpuSet off = {};
     /// The same is wanted of the same subject, for whatever reason.

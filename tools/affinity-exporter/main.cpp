@@ -181,7 +181,7 @@ std::vector<int> listen_at(const std::string& place) {
     return {socket};
 }
 
-/// Those of systemd.
+/// The sockets that systemd hands over.
 std::vector<int> given_sockets() {
     std::vector<int> sockets(static_cast<std::size_t>(std::max(0, sd_listen_fds(1))));
     std::iota(sockets.begin(), sockets.end(), SD_LISTEN_FDS_START);

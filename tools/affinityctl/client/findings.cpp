@@ -142,8 +142,8 @@ void add_named(const json& status, bool of_files, Problems& into) {
     }
 }
 
-/// Gives each its name: the kind, and the policy, file or interface. Those that an administrator has
-/// acknowledged get the end of that.
+/// Gives each its name: the kind, and the policy, file or interface. A problem that an administrator has
+/// acknowledged gets the end of that.
 void add_names(const json& status, Problems& problems) {
     const auto known = member(status, "acknowledged");
     for (auto& problem : problems) {

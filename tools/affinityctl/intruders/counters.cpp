@@ -45,7 +45,7 @@ void each_rise(const CounterTable& before, const CounterTable& after, const CpuS
         }
 }
 
-/// Of one thread since its birth.
+/// The run time of a thread since its birth.
 struct Ran {
     std::uint64_t ns = 0, times = 0;
 };
