@@ -240,7 +240,7 @@ void Loop::reload(const char* why, core::ReloadReason reason) {
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
-    // It has logged what is wrong.
+    // The manager logs what is wrong.
     manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, core::Until::begun, reason);
 }
 

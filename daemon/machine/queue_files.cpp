@@ -158,7 +158,7 @@ std::optional<std::string> interface_of(const host::Root& root, const auto& subj
 }
 
 /// The number of a line that devices share is its own as long as it is no message-signaled interrupt, whose
-/// numbers are given out anew. Its original is put back also when no device uses it any more.
+/// numbers are given out anew. The original is put back also when no device uses the line any more.
 std::optional<unsigned> find_line(const host::Root& root, unsigned number) {
     if (!root.proc().exists(fmt::format("irq/{}", number))) return std::nullopt;
     const auto chip = root.sys().text(fmt::format("kernel/irq/{}/chip_name", number));

@@ -32,7 +32,7 @@ struct TaskMask {
 /// same label: these are told apart by their order.
 ///
 /// A line that devices may share (PCI's INTx) has one mask for all of them, whichever have a handler on it
-/// now. Its number is fixed by the board's wiring, and is its identity.
+/// now. The board's wiring fixes the number, which is the line's identity.
 struct IrqMask {
     std::string device;   ///< device path below /sys, or the chip's PCI function, or ""
     std::string label;    ///< name of the handler: "eth0-TxRx-3"

@@ -223,8 +223,8 @@ LaneLoad first_load(const Run& run, const std::vector<std::vector<Interfaces::Gr
     return load;
 }
 
-/// The interrupts that a policy names go where the lane rule has queues without readers. Those of NICs come
-/// first: one whose queue some policy has placed stays there.
+/// The interrupts that a policy names go where the lane rule has queues without readers. Policies place
+/// queues of NICs first: an interrupt that is placed stays there.
 void add_named_irqs(Run& run, const ResolvedPolicy& resolved, LaneLoad& load) {
     const Policy& policy = *resolved.policy;
     if (policy.irqs.empty() || policy.model == policy::Model::none) return;

@@ -34,7 +34,7 @@ bool narrowed_already(const UndoPointer& record, const CpuSet& wanted, const Cpu
     return granted_already(record, wanted, present, online) && wanted.contains(present & online);
 }
 
-/// One thread, with what is known of its past.
+/// A thread, with what is known of its past.
 struct Case {
     const Planning& planning;
     const ProcessView& process;
@@ -64,8 +64,8 @@ struct Case {
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || narrowed_already(record, wanted, present(), online());
     }
-    /// It is where it should be. If that is the kernel's doing, its record ends when CPUs return, unless it
-    /// is brought up to date.
+    /// The thread is where it should be. If that is the kernel's doing, the record ends when CPUs return,
+    /// unless it is brought up to date.
     [[nodiscard]] ThreadPlan in_place() const {
         return {.state = State::in_place,
                 .is_by_kernel = record && !is_as_given(*record, present(), online()) && is_ours()};
@@ -76,7 +76,7 @@ struct Case {
                 .action = Action{TaskMask{thread.id, process.id.tid, thread.comm}, thread.allowed, to,
                                  std::move(policy), std::move(reason), restore, record}};
     }
-    /// Its original back, if the mask is still ours; a mask that another program set since then stays.
+    /// Restores the original if the mask is still ours; a mask that another program set since then stays.
     [[nodiscard]] ThreadPlan restored(std::string policy, Reason why) const {
         if (!is_ours()) return {.state = State::foreign, .forget = true};
         return change(record->original.cpus(), std::move(policy), std::move(why), true);
@@ -128,7 +128,7 @@ ThreadPlan plan_wanted(const Case& c) {
         return {.state = State::left_alone};
     auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
-        // Its policy may be out of force because others have claimed all its CPUs.
+        // The policy may be out of force because others have claimed all its CPUs.
         if (target.error() == NoPlace::inactive && (!c.record || c.is_ours()))
             if (auto kept_off = plan_kept_off(c)) {
                 if (kept_off->state == State::unwanted) kept_off->state = State::left_alone;

@@ -173,7 +173,7 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     }
 }
 
-/// Its own request, in words.
+/// A thread's own request, in words.
 std::string joined_text(const planner::Joined& joined) {
     std::string text;
     if (!joined.slot.empty()) text = "it joined the slot " + joined.slot;
@@ -439,6 +439,13 @@ json trial_json(const TrialStatus& trial) {
     return value;
 }
 
+json acknowledged_json(const Acknowledged& problems) {
+    json value = json::object();
+    for (const auto& [name, end] : problems)
+        value[name] = iso_time(end);
+    return value;
+}
+
 json refused_json(const Overview& overview, bool with_names = true) {
     json refused = json::object();
     for (auto [subject, why] : overview.refused) {
@@ -475,6 +482,7 @@ json to_json(const Overview& overview) {
             {"policies", list_of(overview.policies)},
             {"released_processes", overview.released},
             {"problems", list_of(overview.problems)},
+            {"acknowledged", acknowledged_json(overview.acknowledged)},
             {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)},
@@ -575,6 +583,7 @@ std::string to_text(const accounting::HistoryReport& report) {
 }
 
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+std::string to_text(const Acknowledged& problems) { return dump(acknowledged_json(problems)); }
 
 state::MeasurementRecord record_of(const std::string& policy, const planner::AutoChoice& choice) {
     state::MeasurementRecord record;

@@ -213,6 +213,9 @@ struct TrialStatus {
 };
 
 /// A wish that cannot be met now, and since when it was known.
+/// Problems that an administrator knows of, by their names, and until when.
+using Acknowledged = std::map<std::string, std::chrono::system_clock::time_point>;
+
 struct ProblemStatus {
     planner::Problem problem;
     std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
@@ -256,6 +259,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
+    Acknowledged acknowledged{};
     std::vector<TrialStatus> trials{};
     accounting::CostReport costs{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
@@ -279,7 +283,7 @@ struct ThreadExplanation {
 [[nodiscard]] std::optional<policy::Position> decided_by(const policy::Policy& policy,
                                                          const ThreadExplanation& thread);
 
-/// One policy that was considered for a process.
+/// A policy that was considered for a process.
 struct Considered {
     std::string policy;
     policy::Position at;
@@ -300,7 +304,7 @@ struct ProcessExplanation {
     std::vector<std::string> nics;
     std::string nics_note; ///< as in ProcessStatus
     std::string way{};     ///< from its network namespace to these, hop by hop; "": it is in the daemon's
-    /// Its listeners that get the connections of one CPU, and why others do not.
+    /// The listeners that get the connections of one CPU, and why others do not.
     struct Accepting {
         struct Listener {
             std::uint16_t port = 0;
@@ -317,7 +321,7 @@ struct ProcessExplanation {
         std::optional<Handed> datagrams{}; ///< the same of datagrams
         std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
-    /// Its connections, as far as known.
+    /// The process's connections, as far as known.
     struct Receiving {
         std::optional<LocalStatus> local{}; ///< no value: none was seen
         std::vector<locality::ArrivalPlace> arrivals{};

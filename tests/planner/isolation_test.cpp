@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept off the CPUs of `isolate: true`, and what it has instead.
+// `isolate: true` keeps subjects off its CPUs, and gives them others.
 #include "planner/lanes.hpp"
 #include "world.hpp"
 
@@ -25,7 +25,7 @@ const QueueTarget& target_of(const World& world, const Subject& subject) {
     return *std::ranges::find(world.placements.queues, subject, &QueueTarget::subject);
 }
 
-/// What the subject is set to in the next pass, and what is remembered of it.
+/// Sets the subject as the next pass does, and notes what it had.
 std::string settle(World& world, const Subject& subject, CpuSet& present) {
     const auto action = plan_queue(world.planning(), target_of(world, subject), present);
     if (action) world.book.apply(*action, action->to);

@@ -29,7 +29,7 @@ const CpuSet all = CpuSet::range(0, 3);
 const Subject task = TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"};
 const Descent descent{"/system.slice/a b.service", 77};
 
-/// One of each kind, with a record.
+/// A subject of each kind, with a record.
 const std::vector<std::pair<Subject, UndoRecord>> kinds{
     {task, {all, CpuSet{1}, CpuSet{1}, "p", CpuSet{2}}},
     {TaskMask{{124, 457}, 120, "b"}, {all, CpuSet{1}, CpuSet{}, "policy\twith tab"}},

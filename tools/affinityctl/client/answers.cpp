@@ -167,7 +167,9 @@ constexpr Field not_steered[] = {
     {"why", "", "text", "the reason"},
 };
 constexpr Field problems[] = {
-    {"severity", "", "text*", "attention, or settling: the next pass corrects it"},
+    {"name", "", "text*", "its kind and policy, file or interface, as `acknowledge` takes it"},
+    {"severity", "", "text*", "attention; settling: the next pass corrects it; acknowledged"},
+    {"until", "", "time*", "acknowledged until then"},
     {"kind", "", "text*", "drift, fight, refused, cpuset, vector, file, policy, nic, claim, journal, process, listener, events, rights, unit, steering or throughput"},
     {"policy", "", "text", "the policy, empty for none"},
     {"subject", "", "text", "the thread, queue, file or interface"},
@@ -454,6 +456,7 @@ constexpr Field statuses[] = {
     {"outcomes", "", "count{}", "changes by their outcome"},
     {"policies", "", "object[]", "policies in force", policies},
     {"released_processes", "", "count[]", "processes released by hand"},
+    {"acknowledged", "", "text{}", "problems that an administrator acknowledged, each with its end"},
     {"balance", "", "object?", "the most crowded core, null for none", balances},
     {"units", "", "object[]", "units with a cpuset of a policy", units},
     {"other_writers", "", "object[]", "other programs that set masks, and a loaded sched_ext scheduler", writers},

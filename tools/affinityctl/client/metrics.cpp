@@ -130,7 +130,7 @@ class Metrics {
 class Labels {
   public:
     explicit Labels(std::size_t most) : most_(most) {}
-    /// One line of UTF-8 for a name; "": it has no metrics.
+    /// A line of UTF-8 for a name; "": it has no metrics.
     std::string of(const std::string& name) {
         auto label = affinityd::escaped(name);
         auto length = std::min(label.size(), longest_label);

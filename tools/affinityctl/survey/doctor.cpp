@@ -180,7 +180,7 @@ std::string_view stem_of(std::string_view label) {
 using Lines = std::vector<const irq::Irq*>;
 
 /// Interrupts whose labels differ in the number at their end, by the rest: queues of disks and of other
-/// devices. Those of NICs are no such ones.
+/// devices. Queues of NICs are left out.
 std::map<std::string_view, Lines> families_of(const machine::Machine& machine,
                                               const std::set<unsigned>& of_nics) {
     std::map<std::string_view, Lines> families;
@@ -625,7 +625,7 @@ class Examination {
 
     using Processes = std::vector<const ExaminedProcess*>;
 
-    /// Those of them that are no other's parent: a master accepts nothing.
+    /// The processes that are no other's parent: a master accepts nothing.
     static Processes without_masters(const Processes& processes) {
         Processes workers;
         std::ranges::copy_if(processes, std::back_inserter(workers), [&](const auto* process) {

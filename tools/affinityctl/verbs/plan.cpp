@@ -133,13 +133,10 @@ json notes_of(const StillMachine& still, const std::map<std::string, std::size_t
     return notes;
 }
 
-/// All that a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
-/// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
-/// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
-json plan_machine(const policy::PolicySet& policies, const Globals& globals, const PlanOptions& options) {
-    const auto read =
-        need(StillMachine::read(policies, globals.root, latencies_for(globals, options.latency)));
-    auto& still = *read;
+} // namespace
+
+json plan_of(StillMachine& still) {
+    const auto& policies = still.policies();
     json plan{{"balance", nullptr}};
     for (const char* key : {"actions", "problems", "policies", "processes", "queues"})
         plan[key] = json::array();
@@ -163,6 +160,13 @@ json plan_machine(const policy::PolicySet& policies, const Globals& globals, con
         !crowdings.empty())
         plan["balance"] = status::to_json(crowdings.front());
     return plan;
+}
+
+namespace {
+
+json plan_machine(const policy::PolicySet& policies, const Globals& globals, const PlanOptions& options) {
+    return plan_of(
+        *need(StillMachine::read(policies, globals.root, latencies_for(globals, options.latency))));
 }
 
 /// Crowded cores, and all that cannot be carried out.
@@ -374,7 +378,7 @@ void add_local(const json& answer, Document& into) {
                   "    ");
 }
 
-/// Those of IPv4 and IPv6 on one port are told of in one line.
+/// Listeners of IPv4 and IPv6 on one port share a line.
 void add_listeners(const json& answer, Document& into) {
     std::map<std::array<std::string, 4>, std::size_t> alike; // by port, CPU, thread, protocol
     for (const auto& listener : list(answer, "listeners"))
@@ -398,7 +402,7 @@ void add_listeners(const json& answer, Document& into) {
                       indent);
 }
 
-/// Of another user's process, in place of its name and of what a policy would compare.
+/// Stands for the name of another user's process, and for what a policy would compare.
 constexpr const char* hidden = "not shown to other users";
 
 std::string rule_text(const json& rule, bool is_hidden) {
@@ -507,7 +511,7 @@ struct Source {
     std::string root; ///< "": another machine, whose files are not read
 };
 
-/// Those that have not ended meanwhile.
+/// Explains processes that have not ended meanwhile.
 json explain_each(const Source& source, const std::vector<int>& pids) {
     json parts = json::array();
     for (const int pid : pids)
@@ -555,7 +559,7 @@ Answer explain_one(const Source& source, const std::string& subject) {
     return json{{"subject", subject}, {"candidates", std::move(candidates)}};
 }
 
-/// One answer is printed as it is, several as a list.
+/// Prints one answer as it is, several as a list.
 Outcome explain_all(const Source& source, const ExplainOptions& options) {
     Document document;
     json answers = json::array();

@@ -114,7 +114,7 @@ class SettingFiles {
         if (top) top_ = Dir::open(top->fd(), ".", !root.is_live()).value_or(Dir());
     }
 
-    /// Of a unit's file, of its template's, and of what is dropped in.
+    /// Settings of a unit's file, of its template's, and of what is dropped in.
     [[nodiscard]] FoundSettings of_unit(const std::string& unit) const {
         std::vector<std::string> names{unit};
         if (const auto at = unit.find('@'); at != std::string::npos)
@@ -472,7 +472,7 @@ class ServerReading {
         if (figures.total.reads > figures.total.unknown) server.local = figures.total.same.core;
     }
 
-    /// What takes long, of servers that work.
+    /// Reads what takes long, of servers that work.
     void read_more(survey::Server& server, const SettingFiles& files) const {
         if (!server.unit.empty()) server.settings = files.of_unit(server.unit);
         constexpr std::size_t most = 16; // processes
