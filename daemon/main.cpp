@@ -51,7 +51,7 @@ std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const
 }
 
 int run(const Options& options, core::Log& log) {
-    const auto root = host::Root::open(options.root);
+    const auto root = host::Root::open(options.root, options.proc);
     if (!root) return give_up(log, root.error());
     const auto& settings = options.settings;
     if (const auto made = own_folders(settings, log); !made) return give_up(log, made.error());

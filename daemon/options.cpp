@@ -44,6 +44,10 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
         ->capture_default_str();
     cli.add_option("--state-dir", options.settings.state_dir, "measurement history")->capture_default_str();
     cli.add_flag("--dry-run", options.settings.dry_run, "plan and tell, but change nothing");
+    cli.add_option("--proc", options.proc,
+                   "where the machine's /proc is mounted: a container's own is read-only in part");
+    cli.add_flag("--trust-policies", options.settings.trust_policies,
+                 "policies may be in folders that others can write to, as a ConfigMap's are");
     auto* root =
         cli.add_option("--root", options.root, "a recorded machine instead of this one; needs --dry-run");
     cli.add_flag("-v,--verbose", options.verbose, "log every change");

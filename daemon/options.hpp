@@ -24,8 +24,8 @@ enum Exit : int {
 
 struct Options {
     policy::Settings settings;
-    policy::Settings command_line; ///< without what the settings file says
-    std::string root = "/";
+    policy::Settings command_line;  ///< without what the settings file says
+    std::string root = "/", proc{}; ///< host::Root::open()
     bool verbose = false;
     bool config_is_named = false; ///< settings.config is to be there
 };

@@ -142,7 +142,7 @@ std::string interrupt_note(const host::Root& root, const World& world, const std
     const bool is_label = std::ranges::any_of(irqs, [&](const irq::Irq& irq) {
         return std::ranges::find(irq.actions, subject) != irq.actions.end();
     });
-    // One that was requested a moment ago is not in the table yet.
+    // The table lacks an interrupt that was requested a moment ago.
     const bool exists = number && root.proc().exists("irq/" + std::to_string(*number));
     return is_label || exists ? "belongs to no NIC, and no policy names it in irqs" : "";
 }
@@ -214,6 +214,18 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
     return list;
 }
 
+/// True for an interrupt or map that is only kept off CPUs, and is on none of these by itself, or not there.
+bool is_left_alone(const World& world, const planner::QueueTarget& target, const status::QueueStatus& now) {
+    using State = status::QueueStatus::State;
+    if (target.off.empty()) return false;
+    if (now.state == State::decided_by_other) return true;
+    if (now.state != State::immovable)
+        return !now.original && (now.state == State::in_place || now.state == State::not_read);
+    const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+    const auto* line = irq == nullptr ? nullptr : world.machine().irqs.find(irq->irq);
+    return line != nullptr && line->effective && !line->effective->intersects(target.off);
+}
+
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Overview& into) {
     for (const auto& [subject, trouble] : executor.troubles())
@@ -232,7 +244,7 @@ std::vector<planner::Problem> event_problems(const EventQueue& events, std::chro
     const bool is_elsewhere = events.absence().find("Connection refused") != std::string::npos;
     const std::string remedy =
         host::is_container(root)
-            ? "start the container with --privileged --network=host --pid=host (podman, docker)"
+            ? "start the container with --network=host --pid=host --cap-add=NET_ADMIN (podman, docker)"
             : fmt::format(
                   "systemctl cat affinityd; remove {} from its drop-in; then systemctl daemon-reload; "
                   "systemctl restart affinityd",
@@ -245,9 +257,24 @@ std::vector<planner::Problem> event_problems(const EventQueue& events, std::chro
              remedy}};
 }
 
+/// By a condition on files of a process that not every user may read.
+bool asks_for_files(const policy::Selector& match) {
+    using enum policy::Condition::Field;
+    if (match.op == policy::Selector::Op::test)
+        return match.condition.field == exe || match.condition.field == listen;
+    return std::ranges::any_of(match.children, asks_for_files);
+}
+
 /// The daemon lacks rights for what is wanted now: tells which help.
-std::vector<planner::Problem> right_problems(const enforcer::Executor& executor) {
+std::vector<planner::Problem> right_problems(const enforcer::Executor& executor, const World& world) {
     std::vector<planner::Problem> list;
+    if (!host::sees_all_processes() &&
+        (world.needs_nic_usage() ||
+         std::ranges::any_of(world.policies().policies, asks_for_files, &policy::Policy::match)))
+        list.push_back({{},
+                        "rights",
+                        "programs and sockets of other users' processes are not seen",
+                        "exe, listen and nics: auto need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"});
     const auto count = std::ranges::count_if(executor.troubles(), [](const auto& entry) {
         const auto& refusal = entry.second.refusal;
         return refusal && refusal->outcome == enforcer::Outcome::not_permitted;
@@ -275,7 +302,7 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     return problems;
 }
 
-/// One problem whose text has only other numbers in it is the same.
+/// Problems whose texts differ in numbers alone have the same key.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
     std::ranges::copy_if(problem.message, std::back_inserter(text),
@@ -311,7 +338,7 @@ std::vector<status::ProblemStatus> Daemon::present_problems() {
                 {{{}, "listen", "more sockets listen on ports of policies than are read", "ss -ltunp"}});
     }
     add("events", event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
-    add("rights", right_problems(shared_.executor));
+    add("rights", right_problems(shared_.executor, world));
     for (const auto& behaviour : shared_.behaviours)
         add(behaviour->kind(), behaviour->problems());
     return list;
@@ -417,7 +444,9 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
     text.begin_list("queues");
     const auto targets = shared_.current.placements().queues; // a copy: they may be worked out anew
     for (const auto& target : targets) {
-        text.add(queues_.status_now(target));
+        if (const auto value = queues_.status_now(target);
+            !is_left_alone(*shared_.current.world, target, value))
+            text.add(value);
         co_yield pause;
     }
     co_yield end_of_slice; // to write the rest and to send it all is long enough for one
@@ -579,7 +608,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     return value;
 }
 
-/// One thread of a process, which may be kept off CPUs with it. `policy`: that wants the process.
+/// Explains a thread, which may be kept off CPUs with its process. `policy`: that wants the process.
 status::ThreadExplanation Daemon::explain_thread(const World& world, std::optional<std::size_t> policy,
                                                  const inventory::Thread& thread, unsigned index,
                                                  planner::ThreadPlan plan, status::ProcessExplanation& of) {
@@ -619,7 +648,9 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
         const bool is_irq =
             irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
-        if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
+        if (!is_irq && (nic == nullptr || target.nic != nic->name)) continue;
+        if (auto value = queues_.status(target); !is_left_alone(*shared_.current.world, target, value))
+            found.push_back(std::move(value));
     }
     if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
     if (const auto note = interrupt_note(shared_.root, *shared_.current.world, subject); !note.empty())

@@ -213,7 +213,7 @@ Result<Dir> Dir::dir(const std::string& path) const {
     return Dir(std::move(fd), confined_);
 }
 
-Result<Root> Root::open(const std::string& path) {
+Result<Root> Root::open(const std::string& path, const std::string& live_proc) {
     struct stat wanted {};
     struct stat live {};
     if (::stat(path.c_str(), &wanted) != 0) return fail("cannot open the root folder", path, errno);
@@ -222,6 +222,8 @@ Result<Root> Root::open(const std::string& path) {
     auto top = Dir::open(AT_FDCWD, path, false);
     if (!top) return std::unexpected(top.error());
     auto part = [&](const char* name) -> Result<Dir> {
+        if (is_live && name == std::string_view("proc") && !live_proc.empty())
+            return Dir::open(AT_FDCWD, live_proc, false);
         if (is_live) return Dir::open(AT_FDCWD, std::string("/") + name, false);
         auto found = Dir::open(top->fd(), name, true);
         if (!found && means_absent(found.error().code)) return Dir{}; // the recording has no such tree

@@ -18,14 +18,18 @@ namespace affinityd::host {
 /// False where this process is root without the capability to become another user.
 [[nodiscard]] bool can_drop_privileges();
 
+/// False for a root that cannot read all below /proc of other users' processes, as their program and sockets:
+/// CAP_SYS_PTRACE or CAP_DAC_READ_SEARCH is missing.
+[[nodiscard]] bool sees_all_processes();
+
 /// True if this machine calls itself a container: process 1 has the variable `container`, as systemd's
 /// container interface wants it (podman, LXC, systemd-nspawn), or something is mounted from docker's folder.
 /// A container of another kind is taken for a machine.
 [[nodiscard]] bool is_container(const Root& root);
 
 /// Raises the soft limit of open files to the hard one, `most` at most (what the unit sets; systemd lets most
-/// services begin with 1,024, for the sake of select(2), which we do not use). It never lowers it. Inherited
-/// by children. 0 or errno: a wish, not a need. setrlimit(2).
+/// services begin with 1,024, for the sake of select(2), which we do not use). Never lowers it; children
+/// inherit it. 0 or errno: a wish, not a need. setrlimit(2).
 int allow_many_open_files(std::uint64_t most = 65'536);
 
 /// Clock ticks a second, in which the kernel counts for users: sysconf(3), _SC_CLK_TCK. At least 1.

@@ -346,14 +346,14 @@ void Loader::finish(const std::vector<Diagnostic>& remarks) {
 Loading::Loading(const host::Root& root, const Settings& settings, bool acts)
     : root_(root), folders_(settings.policy_folders),
       copies_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good"),
-      state_dir_(settings.state_dir), acts_(acts) {}
+      state_dir_(settings.state_dir), is_trusting_(!acts || settings.trust_policies) {}
 
 std::future<Loaded> Loading::begin(machine::Machine machine, planner::NicUsage usage,
                                    std::vector<Overlay> trials, bool is_only_checked) const {
     return host::run_aside(
         [&root = root_,
-         task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), !acts_, is_only_checked,
-                             std::move(machine), std::move(usage)}]() mutable {
+         task = Loader::Task{folders_, copies_, state_dir_, good_, std::move(trials), is_trusting_,
+                             is_only_checked, std::move(machine), std::move(usage)}]() mutable {
             return Loader(root, std::move(task)).load();
         });
 }

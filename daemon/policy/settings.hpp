@@ -21,6 +21,7 @@ struct Settings {
     std::string state_dir = "/var/lib/affinityd";
     std::string irqbalance_dir = "/run/irqbalance"; ///< where its sockets are
     bool dry_run = false;
+    bool trust_policies = false;                 ///< their folders may belong to others
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     std::chrono::seconds redeal_interval{60};    ///< 10 s to 1 day; 0: tasks keep the slots they have
     std::chrono::seconds auto_round{10};         ///< of `affinity: auto`, 1 s to 10 min

@@ -22,7 +22,8 @@ std::string why_refused(int code, const std::string& needs) {
     switch (code) {
     case EPERM:
     case EACCES:
-        return "the kernel does not allow BPF here (it needs CAP_BPF and CAP_PERFMON, and no lockdown)";
+        return "the kernel does not allow BPF here (it needs CAP_BPF and CAP_PERFMON, no lockdown, and "
+               "in a container a seccomp filter that lets bpf(2) pass)";
     case ENOENT:
     case ESRCH:
         return "the kernel has no BTF, or not " + needs;

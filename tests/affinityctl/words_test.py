@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What affinityctl makes of names and words that are not quite right, and where it writes colour."""
+"""How affinityctl takes names and words that are not quite right, and where it writes colour."""
 import fcntl
 import os
 import pathlib

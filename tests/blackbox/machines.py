@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A made-up machine that a daemon acts on: its /sys, /proc/irq and /proc/interrupts are files of a Recorded, which the daemon sees in a mount
-namespace of its own. Its writes count there as on a real machine. Interrupts and NICs only: tasks run on the CPUs that are there."""
+namespace of its own. Writes count there as on a real machine. Interrupts and NICs only: tasks run on the CPUs that are there."""
 import os
 
 from house import House, compiled, cpus, read, wait_for
@@ -28,10 +28,10 @@ class OnMachine(House):
             (self.machine.root / folder).mkdir(parents=True)
         self.before = {}
 
-    def acting(self, settings=None, **policies):
+    def acting(self, settings=None, arguments=(), **policies):
         words = ["env", f"LD_PRELOAD={compiled('settable.c')}", "ASAN_OPTIONS=verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")]
         script = SEEN.format(root=self.machine.root, more=self.MORE)
-        return self.daemon(settings or {"reconcile": "1h"}, namespace=("unshare", "--mount", "sh", "-c", script, "sh", *words), **policies)
+        return self.daemon(settings or {"reconcile": "1h"}, arguments, namespace=("unshare", "--mount", "sh", "-c", script, "sh", *words), **policies)
 
     def nic(self, name="eth0", queues=2, **options):
         """An interface of that many queues with an interrupt each, as ixgbe labels them; the interrupts' numbers."""

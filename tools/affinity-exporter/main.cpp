@@ -4,6 +4,8 @@
 #include "affinityctl/client/metrics.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +23,7 @@
 
 #include <fmt/format.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -64,8 +68,8 @@ class Source {
     nlohmann::json metrics_;
 };
 
-/// Those that are open, the oldest first. When there is no room for another, the oldest goes: a request takes
-/// milliseconds, so it is none that gets on.
+/// The open connections, the oldest first. Without room for another, the oldest goes: a request takes
+/// milliseconds, so the oldest does not get on.
 class Connections {
   public:
     void begin(int fd) {
@@ -157,11 +161,43 @@ Server serve(int socket, Source& source, Connections& connections) {
             MHD_stop_daemon};
 }
 
-int run(const Globals& globals) {
-    const int sockets = sd_listen_fds(1);
-    if (sockets < 1) {
-        fmt::print(stderr,
-                   "affinity-exporter: systemd starts it: systemctl enable --now affinity-exporter.socket\n");
+/// Sockets that listen at "ADDRESS:PORT", an IPv6 address in brackets. Empty: that cannot be had.
+std::vector<int> listen_at(const std::string& place) {
+    errno = 0;
+    const auto colon = place.rfind(':');
+    auto address = place.substr(0, colon);
+    if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+    const addrinfo wanted{.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+                          .ai_socktype = SOCK_STREAM};
+    addrinfo* found = nullptr;
+    if (colon == std::string::npos ||
+        ::getaddrinfo(address.c_str(), place.c_str() + colon + 1, &wanted, &found) != 0)
+        return {};
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+    const int socket = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket, found->ai_addr, found->ai_addrlen) != 0 || ::listen(socket, SOMAXCONN) != 0) return {};
+    return {socket};
+}
+
+/// The sockets that systemd hands over.
+std::vector<int> given_sockets() {
+    std::vector<int> sockets(static_cast<std::size_t>(std::max(0, sd_listen_fds(1))));
+    std::iota(sockets.begin(), sockets.end(), SD_LISTEN_FDS_START);
+    return sockets;
+}
+
+int run(const Globals& globals, const std::string& place) {
+    const auto sockets = place.empty() ? given_sockets() : listen_at(place);
+    if (sockets.empty() && !place.empty()) {
+        fmt::print(stderr, "affinity-exporter: cannot listen at {}: {}\n", place,
+                   errno == 0 ? "this is no ADDRESS:PORT" : std::strerror(errno));
+        return exit_usage;
+    }
+    if (sockets.empty()) {
+        fmt::print(stderr, "affinity-exporter: systemd starts it: systemctl enable --now "
+                           "affinity-exporter.socket; elsewhere, --listen ADDRESS:PORT\n");
         return exit_usage;
     }
     sigset_t signals;
@@ -172,10 +208,10 @@ int run(const Globals& globals) {
     Source source(globals);
     Connections connections;
     std::vector<Server> servers;
-    for (int i = 0; i < sockets; ++i) {
-        servers.push_back(serve(SD_LISTEN_FDS_START + i, source, connections));
+    for (const int socket : sockets) {
+        servers.push_back(serve(socket, source, connections));
         if (servers.back() == nullptr) {
-            fmt::print(stderr, "affinity-exporter: socket {} cannot be served\n", i + 1);
+            fmt::print(stderr, "affinity-exporter: socket {} cannot be served\n", servers.size());
             return exit_failure;
         }
     }
@@ -188,11 +224,13 @@ int run(const Globals& globals) {
 
 int main(int argc, char** argv) {
     Globals globals;
+    std::string place;
     CLI::App app("Serves the metrics of affinityd at /metrics, on the sockets that systemd hands over.");
     app.set_version_flag("--version", "affinity-exporter " AFFINITYD_VERSION);
     app.add_option("--runtime-dir", globals.runtime_dir, "the folder of the daemon's socket")
         ->type_name("DIR")
         ->capture_default_str();
+    app.add_option("--listen", place, "listen here, where there is no systemd")->type_name("ADDRESS:PORT");
     CLI11_PARSE(app, argc, argv);
-    return run(globals);
+    return run(globals, place);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What affinityctl counts in this kernel by programs of its own: each kernel keeps elsewhere what these read, and has a verifier of its own."""
+"""Which wake-ups affinityctl counts in this kernel by programs of its own: each kernel keeps elsewhere what these read, and has its own
+verifier."""
 import contextlib
 import json
 import subprocess

@@ -40,7 +40,7 @@ IntruderKind kind_of_row(const std::string& key) {
     return std::ranges::all_of(key, affinityd::is_digit) ? intruders_interrupt : intruders_other;
 }
 
-/// Of one thread since its birth.
+/// The run time of a thread since its birth.
 struct Ran {
     std::uint64_t ns = 0, times = 0;
 };

@@ -204,7 +204,7 @@ struct Sum {
     }
 };
 
-/// One source, on all CPUs that it interrupted.
+/// A source, on all CPUs that it interrupted.
 struct Intruder {
     Words is;
     std::string from;

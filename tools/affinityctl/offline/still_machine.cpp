@@ -82,21 +82,23 @@ bool needs_sockets(const affinityd::policy::Policy& policy) {
     return policy.nics_auto && (policy.model == Model::irq || policy.model == Model::full);
 }
 
-StillMachine::StillMachine(const PolicySet& policies, Root root)
-    : policies_(policies), root_(std::move(root)), sources_(root_, inventory::ask_name_service) {}
+StillMachine::StillMachine(const PolicySet& policies, Root root, Root processes)
+    : policies_(policies), root_(std::move(root)), processes_root_(std::move(processes)),
+      sources_(processes_root_, inventory::ask_name_service) {}
 
 Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& policies, const std::string& folder,
-                                                         machine::KnownLatencies latencies) {
+                                                         machine::KnownLatencies latencies,
+                                                         const OtherProcesses& others) {
     auto root = Root::open(folder);
     if (!root) return std::unexpected(root.error());
-    std::unique_ptr<StillMachine> still(new StillMachine(policies, std::move(*root)));
+    auto processes = Root::open(others.folder.empty() ? folder : others.folder);
+    if (!processes) return std::unexpected(processes.error());
+    std::unique_ptr<StillMachine> still(new StillMachine(policies, std::move(*root), std::move(*processes)));
     auto machine = machine::read_machine(still->root_);
     if (!machine) return std::unexpected(machine.error());
     still->machine_ = std::move(*machine);
     machine::use_latencies(still->machine_, std::move(latencies));
     if (auto done = still->read_processes(); !done) return std::unexpected(done.error());
-    for (const auto& policy : policies.policies)
-        still->nics_.push_back(planner::policy_nics(policy, still->machine_, {}));
     planner::Released idle;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
         const auto& policy = policies.policies[i];
@@ -108,30 +110,39 @@ Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& polici
     planner::NicUsage usage;
     const planner::Interfaces interfaces(still->machine_);
     for (const auto& process : still->processes_) {
-        if (!process.policy || still->nics_[*process.policy].empty()) continue;
+        if (!process.policy) continue;
         const auto& policy = policies.policies[*process.policy];
-        const auto& named = still->nics_[*process.policy];
-        planner::ReadingProcess reading{
-            .nics = named.size() == 1 ? &named : nullptr, .cpuset = still->cpuset(process), .rules = {}};
+        const auto named = planner::policy_nics(policy, still->machine_, {});
+        const auto serving = others.nics.find(process.scan.id().tid);
+        const bool is_served = serving != others.nics.end();
+        if (named.empty() && !is_served) continue;
+        planner::ReadingProcess reading{.nics = is_served           ? &serving->second
+                                                : named.size() == 1 ? &named
+                                                                    : nullptr,
+                                        .cpuset = still->cpuset(process),
+                                        .rules = {}};
         for (unsigned index = 0; const auto& thread : process.threads)
             reading.rules.push_back(planner::rule_of(policy, thread.comm, index++, nullptr));
         planner::count_readers(policy, interfaces, reading, usage);
     }
+    for (const auto& policy : policies.policies)
+        still->nics_.push_back(planner::policy_nics(policy, still->machine_, usage));
     still->placements_ = planner::compile(policies, still->machine_, usage, nullptr, idle);
     return still;
 }
 
 Result<void> StillMachine::read_processes() {
-    const auto pids = inventory::list_pids(root_);
+    const auto pids = inventory::list_pids(processes_root_);
     if (!pids) return std::unexpected(pids.error());
     const planner::Matcher matcher(policies_);
-    const SeenLineage lineage(root_, policies_, policy_of_);
+    const SeenLineage lineage(processes_root_, policies_, policy_of_);
     for (const int pid : *pids) {
-        auto scan = inventory::ProcessScan::open(root_, pid, &sources_).value_or(std::nullopt);
+        auto scan = inventory::ProcessScan::open(processes_root_, pid, &sources_).value_or(std::nullopt);
         if (!scan) continue;
         const auto policy = matcher.match(scan->facts(), lineage);
         if (policy) policy_of_[pid] = *policy;
-        auto threads = inventory::read_threads(root_, pid).value_or(std::vector<inventory::Thread>{});
+        auto threads =
+            inventory::read_threads(processes_root_, pid).value_or(std::vector<inventory::Thread>{});
         processes_.push_back({std::move(*scan), policy, std::move(threads)});
     }
     return {};
@@ -152,19 +163,19 @@ const SeenProcess* StillMachine::process_of(int tid) const {
 
 std::vector<planner::Verdict> StillMachine::consider(const SeenProcess& process) const {
     return planner::Matcher(policies_).explain(process.scan.facts(),
-                                               SeenLineage(root_, policies_, policy_of_));
+                                               SeenLineage(processes_root_, policies_, policy_of_));
 }
 
 bool StillMachine::is_recorded(const SeenProcess& process, const std::string& field) const {
-    if (root_.is_live() || process.scan.facts().is_kernel()) return true;
+    if (processes_root_.is_live() || process.scan.facts().is_kernel()) return true;
     const auto has = [&](const char* file) {
-        const auto text = root_.proc().text(fmt::format("{}/{}", process.scan.id().tid, file));
+        const auto text = processes_root_.proc().text(fmt::format("{}/{}", process.scan.id().tid, file));
         return text && !text->empty();
     };
     if (field == "exe") return !process.scan.facts().exe().empty();
     if (field == "cmdline") return has("cmdline");
     if (field == "unit" || field == "cgroup" || field == "container") return has("cgroup");
-    if (field == "listen") return root_.proc().text("net/tcp") || has("net/tcp");
+    if (field == "listen") return processes_root_.proc().text("net/tcp") || has("net/tcp");
     return true;
 }
 

@@ -36,15 +36,22 @@ struct SeenProcess {
     std::vector<affinityd::inventory::Thread> threads;
 };
 
+/// Processes in place of those of a machine.
+struct OtherProcesses {
+    std::string folder;                               ///< a recording of them; "": there are none
+    std::map<int, affinityd::planner::NicNames> nics; ///< that serve a process, by its id
+};
+
 /// A machine at one moment, recorded or this one, with policies worked out on it as a daemon that starts then
 /// would. Nothing is changed, and the daemon is not asked. Which interfaces serve a process by its sockets is
 /// not known.
 class StillMachine {
   public:
     /// `policies` must outlive it.
-    static affinityd::Result<std::unique_ptr<StillMachine>>
-    read(const affinityd::policy::PolicySet& policies, const std::string& folder,
-         affinityd::machine::KnownLatencies latencies);
+    static affinityd::Result<std::unique_ptr<StillMachine>> read(const affinityd::policy::PolicySet& policies,
+                                                                 const std::string& folder,
+                                                                 affinityd::machine::KnownLatencies latencies,
+                                                                 const OtherProcesses& others = {});
     StillMachine(const StillMachine&) = delete;
     StillMachine& operator=(const StillMachine&) = delete;
 
@@ -76,11 +83,12 @@ class StillMachine {
     present(const affinityd::machine::Subject& subject) const;
 
   private:
-    StillMachine(const affinityd::policy::PolicySet& policies, affinityd::host::Root root);
+    StillMachine(const affinityd::policy::PolicySet& policies, affinityd::host::Root root,
+                 affinityd::host::Root processes);
     [[nodiscard]] affinityd::Result<void> read_processes();
 
     const affinityd::policy::PolicySet& policies_;
-    affinityd::host::Root root_;
+    affinityd::host::Root root_, processes_root_;
     affinityd::inventory::FactSources sources_;
     affinityd::machine::Machine machine_;
     std::vector<SeenProcess> processes_;

@@ -24,19 +24,6 @@ bool is_host(std::string_view host) {
            host.find_first_not_of(fine) == std::string_view::npos;
 }
 
-/// A folder of another kind has no files that say so themselves: it would be a machine without anything.
-void check_root(const Globals& globals) {
-    const std::filesystem::path root(globals.root);
-    std::error_code code;
-    const auto is_recording = [&](const std::filesystem::path& path) {
-        return std::filesystem::exists(path / "proc", code) || std::filesystem::exists(path / "sys", code);
-    };
-    if (!globals.is_recorded() || is_recording(root) || !std::filesystem::is_directory(root, code)) return;
-    throw CallError{exit_usage,
-                    fmt::format("--root {}: no recorded machine: neither proc nor sys is in it{}",
-                                globals.root, is_recording(root / "..") ? "; both are one folder up" : "")};
-}
-
 /// Makes the only host the one that is asked.
 void use_hosts(const Verb& verb, Globals& globals) {
     for (const auto& host : globals.hosts)
@@ -50,6 +37,18 @@ void use_hosts(const Verb& verb, Globals& globals) {
 }
 
 } // namespace
+
+void check_root(const std::string& folder) {
+    const std::filesystem::path root(folder);
+    std::error_code code;
+    const auto is_recording = [&](const std::filesystem::path& path) {
+        return std::filesystem::exists(path / "proc", code) || std::filesystem::exists(path / "sys", code);
+    };
+    if (is_recording(root) || !std::filesystem::is_directory(root, code)) return;
+    throw CallError{exit_usage,
+                    fmt::format("--root {}: no recorded machine: neither proc nor sys is in it{}", folder,
+                                is_recording(root / "..") ? "; both are one folder up" : "")};
+}
 
 CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& status,
                    std::function<Outcome()> run) {
@@ -72,7 +71,7 @@ CLI::App* add_verb(CLI::App& app, const Verb& verb, Globals& globals, int& statu
     added->callback([&globals, &status, added, verb, run = std::move(run)] {
         if (!added->get_subcommands().empty()) return;
         try {
-            check_root(globals);
+            check_root(globals.root);
             use_hosts(verb, globals);
             status = show(globals, run());
         } catch (const CallError& error) {

@@ -26,6 +26,7 @@
 namespace affinityctl {
 
 struct Occupancy;
+class StillMachine;
 
 /// A verb as --help and --json-schema show it.
 struct Verb {
@@ -152,6 +153,9 @@ ask_daemon_object(const Globals& globals, const char* method, const std::vector<
 /// The daemon's GetStatus; null if none answers, or with --root: for verbs that work without it.
 [[nodiscard]] nlohmann::json status_if_any(const Globals& globals);
 
+/// Throws for a folder of another kind: it would be a machine without anything, as no file says so itself.
+void check_root(const std::string& folder);
+
 /// The fault of --root, for what only the running machine can do.
 [[nodiscard]] std::expected<void, CallError> check_is_live(const Globals& globals);
 
@@ -173,6 +177,10 @@ namespace documents {
 /// The picture of the machine with these tasks and interrupts on it; its value: the seats of each CPU.
 [[nodiscard]] Outcome topology(Globals globals, Occupancy occupancy);
 } // namespace documents
+/// All that a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
+/// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
+/// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
+[[nodiscard]] nlohmann::json plan_of(StillMachine& still);
 /// The file of a policy in an editor, until it is saved, or not. `proposed`: a text for a new policy, which
 /// is asked about, and in an editor only on a terminal. Throws as verbs do.
 [[nodiscard]] Outcome edit_policy(const Globals& globals, const std::string& name,
@@ -182,6 +190,7 @@ namespace documents {
 
 /// Each adds a verb, or several that belong together.
 void add_edit(CLI::App& app, Globals& globals, int& status); ///< cat, edit
+void add_test(CLI::App& app, Globals& globals, int& status);
 void add_topology(CLI::App& app, Globals& globals, int& status);
 void add_cpus(CLI::App& app, Globals& globals, int& status);
 void add_irqs(CLI::App& app, Globals& globals, int& status);
