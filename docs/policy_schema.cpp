@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run by the build: writes the language as a JSON Schema (draft 7, which editors know), made from the key
-// table. It says what keys there are, what types and words they take and where they stand; CPU-set
+// table. The schema says what keys there are, what types and words they take and where they stand; CPU-set
 // expressions and regular expressions are texts to it.
 #include "policy/fields.hpp"
 
@@ -37,7 +37,7 @@ Json reference(std::string_view to) { return {{"$ref", "#/definitions/" + std::s
 Json condition_list(const Key& key) {
     Json one = reference("conditions");
     if (key.name != "any") return one_or_list(one);
-    // One map of several keys would have to hold whole, which `any` does not mean.
+    // A map of several keys would have to hold whole, which `any` does not mean.
     Json single{{"allOf", Json::array({one, Json{{"maxProperties", 1}}})}};
     return {{"anyOf", Json::array({single, Json{{"type", "array"}, {"items", one}, {"minItems", 1}}})}};
 }

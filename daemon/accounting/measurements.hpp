@@ -98,7 +98,7 @@ class Measurements {
 [[nodiscard]] Result<std::optional<HistoryReport>> read_history(const std::string& state_dir,
                                                                 const std::string& kind);
 
-/// One experiment as the measurement history has it.
+/// An experiment as the measurement history has it.
 struct Experiment {
     std::string kind;      ///< "models", "latency", "sharing", "smt" or "cache"
     std::string summary;   ///< one line that says what was found, for tables; at most 4 KiB

@@ -105,8 +105,7 @@ struct UsagePolicy {
     bool is_auto = false; ///< `nics: auto`: every NIC may serve it
     /// Else the NICs it names. A process uses those of them that its sockets use, or all if they use none.
     std::vector<std::string> named{};
-    /// Its placement does not depend on the answer, which is only shown to people: a few processes are
-    /// asked, a few sockets of each are looked at.
+    /// The answer is for people alone, not for a placement: a few sockets of a few processes are looked at.
     bool is_sampled = false;
 };
 

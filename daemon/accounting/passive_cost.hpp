@@ -59,7 +59,7 @@ struct PolicyCost {
     std::optional<PastCost> before; ///< the last period under another text
 };
 
-/// One entry for each policy that has interfaces, by name.
+/// Each policy that has interfaces, by name.
 using CostReport = std::vector<PolicyCost>;
 
 /// A policy as far as its costs depend on it.

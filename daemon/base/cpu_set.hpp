@@ -16,9 +16,8 @@
 namespace affinityd {
 
 /// A set of logical CPU numbers, or of any other small numbers the kernel prints in the same form (NUMA
-/// nodes). It grows as needed: there is no limit at the C library's 1,024 CPUs. A value; compared as a set,
-/// so that two masks of different length or with different leading zeros are equal when they name the same
-/// CPUs.
+/// nodes). A set grows as needed, past the C library's 1,024 CPUs. A value; compared as a set, so that two
+/// masks of different length or with different leading zeros are equal when they name the same CPUs.
 class CpuSet {
   public:
     /// The greatest number a set can hold. Only a bound for hostile text: "0-4294967295" must not eat memory.

@@ -8,8 +8,8 @@
 
 namespace affinityd {
 
-/// A fault: something that could not be worked on. It travels up unread; what may happen in
-/// normal life is an outcome enum of the function concerned, never an Error.
+/// A fault: something that could not be worked on. Callers hand it up unread; for outcomes of normal life a
+/// function has an enum, never an Error.
 struct Error {
     std::string message;   ///< what was expected or attempted, for a person; never empty
     std::string subject{}; ///< the path, name or position concerned; may be empty

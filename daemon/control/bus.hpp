@@ -30,7 +30,7 @@ class SystemBus {
         std::function<int(sd_bus*, std::shared_ptr<Outbox>)> prepare;
         /// A connection has ended; what was asked over it is answered no more.
         std::function<void()> lost;
-        /// One sentence for the log, when the name is taken, lost, or cannot be had.
+        /// Takes a sentence for the log when the name is taken, lost, or cannot be had.
         std::function<void(const std::string&)> note;
     };
     /// Connects, and asks for `name` on each connection if it is not empty. `event` must outlive this. A

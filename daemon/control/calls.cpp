@@ -134,7 +134,7 @@ constexpr std::array changing{std::pair(std::string_view("Reload"), Method::relo
                               std::pair(std::string_view("Apply"), Method::apply),
                               std::pair(std::string_view("Measure"), Method::measure)};
 
-/// One of the methods that change something, which is not waited for.
+/// Begins a method that changes something; the reply does not wait for its end.
 int on_begin(sd_bus_message* message, void* userdata, sd_bus_error* fault) {
     const char* name = "";
     const char* argument = "";
@@ -166,6 +166,7 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Measure", "", "s", on_call<Method::measure>, open_to_all),
     SD_BUS_METHOD("Try", "sss", "s", on_texts<Method::try_policy>, open_to_all),
     SD_BUS_METHOD("EndTrial", "ss", "s", on_texts<Method::end_trial>, open_to_all),
+    SD_BUS_METHOD("Acknowledge", "ss", "s", on_texts<Method::acknowledge>, open_to_all),
     SD_BUS_METHOD("Begin", "ss", "s", on_begin, open_to_all),
     SD_BUS_VTABLE_END,
 };
@@ -206,9 +207,13 @@ void CommandRunner::run(Request request) {
         return commands_.apply(std::move(answer), until);
     case Method::try_policy:
     case Method::end_trial:
+    case Method::acknowledge: {
+        const char* verb = method == Method::try_policy  ? "Try"
+                           : method == Method::end_trial ? "EndTrial"
+                                                         : "Acknowledge";
         more.insert(more.begin(), argument);
-        return commands_.run(
-            {method == Method::end_trial ? "EndTrial" : "Try", std::move(more), user, std::move(answer)});
+        return commands_.run({verb, std::move(more), user, std::move(answer)});
+    }
     default:
         return measure_(std::move(answer), until);
     }

@@ -52,9 +52,9 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
     Source timer_;
 };
 
-/// A method call that has come in and is owed one reply, now or later. One that is destroyed without a reply
-/// gets an error, so that no caller waits in vain. A reply to a caller that has gone is lost without harm,
-/// and one for which the connection has no room is dropped.
+/// A method call that has come in and is owed one reply, now or later. A call destroyed without a reply sends
+/// an error, so that no caller waits in vain. A reply is dropped if the caller has gone, or the connection
+/// has no room.
 class Call {
   public:
     explicit Call(sd_bus_message* message) : message_(sd_bus_message_ref(message)) {}
@@ -104,13 +104,14 @@ enum class Method : std::uint8_t {
     apply,
     measure,
     try_policy,
-    end_trial
+    end_trial,
+    acknowledge
 };
 
 /// True for methods that change nothing.
 [[nodiscard]] constexpr bool only_reads(Method method) { return method <= Method::explain; }
 
-/// One call of one of the methods.
+/// A call of one of the methods.
 struct Request {
     Method method;
     std::string argument; ///< "" for methods without one

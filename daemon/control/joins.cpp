@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/joins.hpp"
 
+#include "base/clock.hpp"
 #include "host/local_socket.hpp"
 #include "host/signals.hpp"
 
@@ -256,7 +257,7 @@ bool JoinSocket::admit_next() {
     host::Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) return false;
     auto& peer = silent_.emplace_back(*this, std::move(connection));
-    // One that is closed without an answer is told by the library to come again.
+    // The library tells a thread whose connection closes without an answer to come again.
     const bool is_over = !peer.find_owner() || !joining_.may_ask(peer.owner.uid) || serve(peer);
     if (is_over || await(peer) < 0)
         silent_.pop_back();
@@ -280,14 +281,14 @@ int JoinSocket::on_packet(sd_event_source*, int, std::uint32_t, void* userdata) 
 }
 
 bool JoinSocket::serve(Peer& peer) {
-    const auto begun = Clock::now();
+    const auto begun = thread_time();
     const auto packet = peer.read();
     if (packet == Packet::nothing_yet) return false;
     if (packet == Packet::not_its_own)
         peer.answer(refusal(-EPERM));
     else if (packet == Packet::whole && peer.hold())
         peer.answer(answer_to(peer));
-    joining_.charge(peer.owner.uid, Clock::now() - begun);
+    joining_.charge(peer.owner.uid, thread_time() - begun);
     return true;
 }
 

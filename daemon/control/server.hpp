@@ -27,7 +27,7 @@ class Server {
     /// The parts that are no commands of the manager.
     struct Hooks {
         CommandRunner::Measure measure;
-        /// One sentence for the log, when the daemon joins or leaves the system bus.
+        /// Takes a sentence for the log when the daemon joins or leaves the system bus.
         std::function<void(const std::string&)> note;
     };
     /// The daemon's two connections to the message bus. A message bus counts an answer that its receiver does

@@ -142,7 +142,7 @@ std::string interrupt_note(const host::Root& root, const World& world, const std
     const bool is_label = std::ranges::any_of(irqs, [&](const irq::Irq& irq) {
         return std::ranges::find(irq.actions, subject) != irq.actions.end();
     });
-    // One that was requested a moment ago is not in the table yet.
+    // The table lacks an interrupt that was requested a moment ago.
     const bool exists = number && root.proc().exists("irq/" + std::to_string(*number));
     return is_label || exists ? "belongs to no NIC, and no policy names it in irqs" : "";
 }
@@ -212,6 +212,18 @@ std::vector<status::PolicyStatus> policy_status(const Shared& shared, const Hold
         list.push_back(std::move(value));
     }
     return list;
+}
+
+/// True for an interrupt or map that is only kept off CPUs, and is on none of these by itself, or not there.
+bool is_left_alone(const World& world, const planner::QueueTarget& target, const status::QueueStatus& now) {
+    using State = status::QueueStatus::State;
+    if (target.off.empty()) return false;
+    if (now.state == State::decided_by_other) return true;
+    if (now.state != State::immovable)
+        return !now.original && (now.state == State::in_place || now.state == State::not_read);
+    const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+    const auto* line = irq == nullptr ? nullptr : world.machine().irqs.find(irq->irq);
+    return line != nullptr && line->effective && !line->effective->intersects(target.off);
 }
 
 /// Refusals and outcomes.
@@ -290,7 +302,7 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     return problems;
 }
 
-/// One problem whose text has only other numbers in it is the same.
+/// Problems whose texts differ in numbers alone have the same key.
 std::string key_of(const planner::Problem& problem) {
     std::string text = problem.policy + '\n' + problem.subject + '\n';
     std::ranges::copy_if(problem.message, std::back_inserter(text),
@@ -432,7 +444,9 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
     text.begin_list("queues");
     const auto targets = shared_.current.placements().queues; // a copy: they may be worked out anew
     for (const auto& target : targets) {
-        text.add(queues_.status_now(target));
+        if (const auto value = queues_.status_now(target);
+            !is_left_alone(*shared_.current.world, target, value))
+            text.add(value);
         co_yield pause;
     }
     co_yield end_of_slice; // to write the rest and to send it all is long enough for one
@@ -594,7 +608,7 @@ status::ProcessExplanation Daemon::explain_process(const World& world, const inv
     return value;
 }
 
-/// One thread of a process, which may be kept off CPUs with it. `policy`: that wants the process.
+/// Explains a thread, which may be kept off CPUs with its process. `policy`: that wants the process.
 status::ThreadExplanation Daemon::explain_thread(const World& world, std::optional<std::size_t> policy,
                                                  const inventory::Thread& thread, unsigned index,
                                                  planner::ThreadPlan plan, status::ProcessExplanation& of) {
@@ -634,7 +648,9 @@ void Daemon::explain(const std::string& subject, OwnedAnswer answer) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
         const bool is_irq =
             irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
-        if ((nic != nullptr && target.nic == nic->name) || is_irq) found.push_back(queues_.status(target));
+        if (!is_irq && (nic == nullptr || target.nic != nic->name)) continue;
+        if (auto value = queues_.status(target); !is_left_alone(*shared_.current.world, target, value))
+            found.push_back(std::move(value));
     }
     if (!found.empty() || nic != nullptr) return answer(status::answer(subject, found));
     if (const auto note = interrupt_note(shared_.root, *shared_.current.world, subject); !note.empty())

@@ -15,8 +15,8 @@
 
 namespace affinityd::core {
 
-/// Takes a command's result: called at most once, within the command or later on the same thread. One that is
-/// destroyed without a call tells its caller that no answer will come.
+/// Takes a command's result: called at most once, within the command or later on the same thread. An Answer
+/// destroyed without a call tells the caller that none will come.
 using Answer = std::move_only_function<void(Result<std::string>)>;
 /// The same for what some callers may read in part only.
 using OwnedAnswer = std::move_only_function<void(Result<OwnedText>)>;
@@ -67,8 +67,8 @@ class Commands {
     /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
     /// that follows is over.
     virtual void reload(Answer answer, Until until, ReloadReason reason) = 0;
-    /// Puts back what a policy (by name), a process (by PID) or everything ("") was given. It stays so until
-    /// the next `apply` or reload. `user`: who asks, for the log.
+    /// Puts back what a policy (by name), a process (by PID) or everything ("") was given. The release lasts
+    /// until the next `apply` or reload. `user`: who asks, for the log.
     virtual void release(const std::string& what, uid_t user, Answer answer, Until until) = 0;
     /// A full pass that also takes up what was released or is in backoff. Done: it is over.
     virtual void apply(Answer answer, Until until) = 0;

@@ -70,7 +70,7 @@ class Log {
     void tell_held_back(Clock::time_point now = Clock::now());
 
   private:
-    /// One kind in the present minute.
+    /// A kind of message in the present minute.
     struct Shown {
         Clock::time_point minute{}; ///< when it began
         unsigned count = 0;

@@ -56,7 +56,7 @@ class Daemon::Pass final : public Job {
     Slices pass_;
 };
 
-/// One pass: everything once, in this order.
+/// A pass: everything once, in this order.
 Slices Daemon::pass() {
     const auto begun = std::chrono::steady_clock::now();
     const bool has_changed = std::exchange(machine_changed_, false);

@@ -77,7 +77,7 @@ class PassAnswers {
     void add(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
     /// A pass begins; one is under way at a time.
     void begin();
-    /// It is over: answers those who waited when it began.
+    /// The pass is over: answers those who waited when it began.
     void finish();
     /// Other policies are in force: an answer that waits waits for the pass that follows.
     void policies_changed(const policy::PolicySet& policies);

@@ -26,6 +26,7 @@ using planner::Subject;
 std::vector<unsigned> stand_ins(const World& world, const Action& action) {
     const auto* resolved = world.placements().find(action.policy);
     if (resolved == nullptr || action.to.cpus().empty()) return {};
+    if (!resolved->allowed.contains(action.to.cpus())) return {}; // it is only kept off them
     return machine::nearest_others(world.machine().topology, action.to.cpus().first(), resolved->allowed);
 }
 
@@ -112,6 +113,7 @@ void Queues::put_right(const QueueTarget& target) {
 }
 
 void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
+    if (!target.off.empty() && !shared_.journal().contains(target.subject)) return; // it was never on them
     const bool is_put_off =
         present != target.wanted && shared_.executor.is_put_off({target.subject, present, target.wanted,
                                                                  target.policy, target.reason, false});
@@ -211,7 +213,7 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
     status::QueueStatus value{.subject = target.subject,
                               .nic = target.nic,
                               .policy = target.policy,
-                              .wanted = target.wanted,
+                              .wanted = {},
                               .present = {},
                               .reason = target.reason,
                               .original = {},
@@ -219,7 +221,9 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
                               .shared_with = target.shared_with};
     if (const auto found = present_.find(target.subject); found != present_.end())
         value.present = found->second;
-    if (const auto record = shared_.journal().find(target.subject)) value.original = record->original;
+    const auto record = shared_.journal().find(target.subject);
+    if (record) value.original = record->original;
+    value.wanted = planner::wanted_of(target, record, value.present, shared_.current.placements().online);
     add_state(target, value);
     return value;
 }

@@ -33,10 +33,10 @@ class Queues {
     [[nodiscard]] Slices round(std::optional<std::string> nic = {});
     /// Reads one interface again, alone, and puts its queues right.
     [[nodiscard]] Slices reread(std::string nic);
-    /// One look at the masks of the interrupts under policy, and at nothing else: no kernel event tells that
-    /// another program has written one. It costs a file per interrupt, so it may be taken every few seconds.
-    /// A mask that had been changed is right again then, and a pass is wanted: the writer may be a program
-    /// that only a pass over all processes finds, such as irqbalance.
+    /// Looks at the masks of the interrupts under policy, and at nothing else: no kernel event tells that
+    /// another program has written one. A glance reads a file per interrupt, so it may come every few
+    /// seconds. A mask that had been changed is right again then, and a pass is wanted: the writer may be a
+    /// program that only a pass over all processes finds, such as irqbalance.
     [[nodiscard]] Slices glance();
     /// The change that a round would make to restore a subject, if any.
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
@@ -45,7 +45,7 @@ class Queues {
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
     /// A target with what its subject was set to when it was last read or written.
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
-    /// The same with what it is set to now. It is not remembered: glance() still sees that it has changed.
+    /// The same with the present setting, which is not remembered: glance() still sees a change.
     [[nodiscard]] status::QueueStatus status_now(const planner::QueueTarget& target) const;
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;

@@ -24,7 +24,7 @@ LaterLooks::Look* LaterLooks::find_or_add(int pid) {
     return &looks_[pid];
 }
 
-/// Where its next time is, among all; it has none: it is forgotten.
+/// Sorts a process among all by the time of its next look; forgets a process without any.
 void LaterLooks::place(int pid, Look& look) {
     due_.erase({look.due, pid});
     look.due = std::min(look.series, look.once);
@@ -110,8 +110,8 @@ void add_thread(ProcessNews& process, const ProcEvent& event) {
 
 } // namespace
 
-/// The person that pays for a process. One that runs with root's rights may have been started by any user:
-/// that is asked only where it matters, as it takes longer.
+/// The person that pays for a process. Any user may have started a process that runs with root's rights; to
+/// find who takes longer, so we look only while root's budget is low.
 uid_t EventQueue::person(int pid, Clock::time_point now) {
     const auto owner = sources_.owner(pid);
     return owner == 0 && budget_.is_low(0, now) ? sources_.starter(pid) : owner;

@@ -41,21 +41,18 @@ class Budget {
     }
     /// True: no person has taken much lately, so that it hardly matters who pays.
     [[nodiscard]] bool is_calm(Clock::time_point now) const { return latest_ - now <= at_once / 2; }
-    /// Takes the time that work took. The loop may have been interrupted meanwhile, so no more than 2 ms
-    /// count.
+    /// Takes the CPU time that work took.
     void charge(uid_t person, Clock::duration time, Clock::time_point now) {
         if (paid_.size() >= most_persons && !paid_.contains(person))
             std::erase_if(paid_, [&](const auto& entry) { return entry.second <= now; });
         if (paid_.size() >= most_persons && !paid_.contains(person)) return;
         auto& paid = paid_[person];
-        paid = std::min(std::max(paid, now) + share * std::min<Clock::duration>(time, longest_charge),
-                        now + longest_debt);
+        paid = std::min(std::max(paid, now) + share * time, now + longest_debt);
         latest_ = std::max(latest_, paid);
     }
 
   private:
     static constexpr int share = 5; // one in so many
-    static constexpr std::chrono::milliseconds longest_charge{2};
     static constexpr Clock::duration at_once = share * std::chrono::milliseconds(40);
     static constexpr Clock::duration longest_debt = std::chrono::seconds(2);
     static constexpr std::size_t most_persons = 4096;
@@ -77,12 +74,12 @@ class LaterLooks {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// It is to be looked at several times from now on, at growing distances. Begins anew if it is already.
+    /// Plans several looks at a process, at growing distances, in place of a series under way.
     void begin_series(int pid, Clock::time_point now);
     void end_series(int pid);
-    /// It is to be looked at then, once. Another time that was said before holds no more.
+    /// Plans one look, in place of one that was planned before.
     void look_at(int pid, Clock::time_point when);
-    /// It has ended.
+    /// The process has ended.
     void drop(int pid);
     /// The next one whose time has come; no value: none.
     [[nodiscard]] std::optional<int> take_due(Clock::time_point now);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tasks.hpp"
 
+#include "base/clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "host/self.hpp"
@@ -68,7 +69,7 @@ bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const 
         return true;
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
     if (scan.is_kernel())
-        return placements.threads.contains(pid) ||
+        return placements.threads.contains(pid) || !placements.isolated.empty() ||
                shared_.journal().contains(machine::TaskMask{scan.id(), pid, {}});
     return !placements.claimed.empty() || placer_.undo().may_be_left(scan, placements.online);
 }
@@ -86,7 +87,7 @@ void Tasks::came_or_went() {
 }
 
 void Tasks::process_changed(int pid, const ProcessChange& change) {
-    // One that is named again begins anew; a pass comes to the end of one that is named again and again.
+    // A process named again begins anew; a pass finishes one that is named again and again.
     if (std::erase_if(unfinished_, [&](const auto& one) { return one.pid == pid; }) > 0) miss();
     auto scan = inventory::ProcessScan::open(shared_.root, pid, &sources_);
     if (!scan) return miss(scan.error());
@@ -117,12 +118,11 @@ bool Tasks::step(const OutOfTime& out_of_time) {
     auto& budget = events_.budget();
     while (!unfinished_.empty()) {
         auto& [pid, person, look] = unfinished_.front();
-        const auto begun = Budget::Clock::now();
-        const bool is_spent = budget.is_spent(person, begun);
+        const bool is_spent = budget.is_spent(person, Budget::Clock::now());
         if (is_spent) miss();
+        const auto begun = thread_time();
         const bool is_over = is_spent || look.step(out_of_time);
-        const auto now = Budget::Clock::now();
-        budget.charge(person, now - begun, now);
+        budget.charge(person, thread_time() - begun, Budget::Clock::now());
         if (!is_over) return false;
         unfinished_.pop_front();
         if (out_of_time()) break;
@@ -165,7 +165,7 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
 
 void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
     events_.count_handled();
-    // One that was told to let go stays known until the next pass.
+    // A released process stays known until the next pass.
     const auto& policy = current_->policy(process.policy);
     if (shared_.releases.covers(policy.name, process.id)) return;
     // Threads come in the order of their ids: those before this one that are known give its index, if some
@@ -199,7 +199,7 @@ void Tasks::task_gone(int pid, int tid) {
     came_or_went();
 }
 
-// One process, whether an event or a pass names it.
+// A process, whether an event or a pass names it.
 
 /// Matches a process; no value: it need not be looked at further. Else the scan has gone into the turn.
 std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan& scan, const ProcessChange& change) {
@@ -247,7 +247,7 @@ void Tasks::take_in(Turn& turn, std::size_t policy) {
     settle(process, is_new, std::exchange(turn.change.is_executed, false) || was_executed);
     current_->saw(policy);
     if (current_->awaits_claim(policy)) shared_.want_pass();
-    // Its unit may be a new one, which a pass finds.
+    // The process may have a new unit, which a pass finds.
     if (is_new && current_->policy(policy).means == policy::Means::cpuset)
         shared_.work.want(Work::Urgency::later);
 }
@@ -319,8 +319,8 @@ void Tasks::follow_exec(const Turn& turn, const Threads& threads) {
         return;
     }
     if (main.allowed.contains(online) || has_ours(subject)) return;
-    // The thread is one whose birth no event told, and so has no record that it could have brought along. Its
-    // creator may have ended, too, but what that had from us is known for a while.
+    // No event told of the birth of this thread, so it brought no record along. The journal knows for a while
+    // what a creator had from us, even one that has ended.
     const auto* source = shared_.journal().explain(subject.pid, main.allowed, online, 0);
     if (source == nullptr || (source->standing == state::Standing::kept && !turn.policy)) return;
     const auto& record = source->terms->undo;
@@ -382,7 +382,7 @@ void Tasks::look_soon(const KnownProcess& process, const TaskId& thread) {
 }
 
 /// If the process is new to its policy, or runs another program, it begins to settle; if its time has come,
-/// it has settled. One that was there long before the daemon has settled, too.
+/// it has settled. A process that was there long before the daemon has settled, too.
 void Tasks::settle(KnownProcess& process, bool is_new, bool is_executed) {
     using std::chrono::milliseconds;
     const auto now = LaterLooks::Clock::now();
@@ -398,8 +398,8 @@ void Tasks::settle(KnownProcess& process, bool is_new, bool is_executed) {
     events_.later().look_at(process.id.tid, now + left);
 }
 
-/// It has several threads, the newest with that start time: it has settled when it has made no more for a
-/// quarter of the time.
+/// A process with several threads, the newest with that start time, has settled when it has made no more for
+/// a quarter of the time.
 void Tasks::made_threads(KnownProcess& process, std::uint64_t newest) {
     if (!process.settling || newest <= process.settling->newest) return; // it is looked at once more
     auto& [until, due, last] = *process.settling;
@@ -491,7 +491,7 @@ Slices Tasks::end_pass() {
         if (known != nullptr && known->look.pass != passes_ && !known->look.is_unread) drop(pid);
         co_yield pause;
     }
-    // Tasks of processes outside the table that ended unseen. Those of processes in it have just been seen.
+    // Drops tasks that ended unseen, of processes outside the table: the others have just been seen.
     const auto& journal = shared_.journal();
     for (int pid = journal.next_process(0); pid != 0; pid = journal.next_process(pid)) {
         if (table_.find(pid) == nullptr)

@@ -33,7 +33,7 @@ struct ProcessChange {
     bool has_lost_main = false;   ///< its main thread has ended; if there is one again, it was another thread
 };
 
-/// One process whose threads are to be looked at.
+/// A process whose threads are to be looked at.
 struct Turn {
     inventory::ProcessScan scan;
     ProcessChange change{};            ///< the creator is known always
@@ -66,8 +66,8 @@ class Tasks {
     [[nodiscard]] Slices look_at_members(std::vector<std::string> groups, std::function<void()> too_many);
     /// A thread was born.
     void thread_changed(int pid, int tid);
-    /// A thread has named itself. One that is known is not read again, for the name came with the event; but
-    /// after lost events its number may mean another thread by now.
+    /// A thread has named itself. A known thread is not read again, as the event has the name; but after lost
+    /// events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
     /// All that is known counts as stale until a pass that begins later has ended.

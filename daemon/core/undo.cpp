@@ -21,7 +21,8 @@ using planner::UndoRecord;
 namespace {
 
 Setting default_of(const host::Root& root, const Subject& subject, const topology::Topology& topology) {
-    if (std::holds_alternative<TaskMask>(subject)) return topology.possible;
+    if (std::holds_alternative<TaskMask>(subject) || std::holds_alternative<machine::KernelMask>(subject))
+        return topology.possible;
     if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
     if (!std::holds_alternative<machine::IrqMask>(subject))
         return CpuSet{}; // steering maps: off, units: not set
@@ -96,8 +97,8 @@ bool Undo::may_be_left(const inventory::ProcessScan& scan, const CpuSet& online)
     return thread && *thread && is_looked_for((*thread)->allowed, online, scan.id().start_time);
 }
 
-/// It was given to the init of its PID namespace, or to a manager of services or containers, which has a
-/// control group of its own. A program that a shell started has its parent still.
+/// True: the kernel gave the process to the init of its PID namespace, or to a manager of services or
+/// containers, which has a control group of its own. A program that a shell started still has its parent.
 bool Undo::has_lost_its_parent(const inventory::ProcessScan& scan) const {
     if (scan.parent() <= 1 || inventory::is_namespace_init(shared_.root, scan.parent())) return true;
     const auto parent = inventory::ProcessScan::open(shared_.root, scan.parent());

@@ -38,15 +38,15 @@ class Job {
     virtual bool step(const OutOfTime& out_of_time) = 0;
 };
 
-/// Where `co_yield pause` stands, the slice of a job may end, and with `co_yield end_of_slice` it does. Its
-/// value is true if the slice has ended: other work had its turn.
+/// `co_yield pause` lets the slice of a job end, `co_yield end_of_slice` ends it. The value is true if the
+/// slice has ended: other work had its turn.
 struct Pause {
     bool ends_slice = false;
 };
 inline constexpr Pause pause{}, end_of_slice{true};
 
-/// A job that is written in one piece, as a function with pauses. Its arguments are copied or moved into it,
-/// and end with it; what it refers to must outlive it.
+/// A job that is written in one piece, as a function with pauses. Arguments are copied or moved into the job,
+/// and end with it; references must outlive it.
 class Slices final : public Job {
   public:
     struct promise_type {

@@ -48,7 +48,7 @@ struct Applied {
     int code = 0;             ///< errno of the refusal, 0 if there was none
 };
 
-/// Carries out actions. It does not know why they were chosen.
+/// Carries out actions, without knowing why they were chosen.
 class Enforcer {
   public:
     virtual ~Enforcer() = default;

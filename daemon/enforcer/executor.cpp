@@ -191,8 +191,8 @@ Result<void> Executor::close(const Action& action, const Applied& applied, const
     const auto& subject = action.subject;
     if (took_effect(applied.outcome)) return confirm(subject, *written, applied.granted);
     if (applied.outcome != Outcome::gone) return take_back(subject, action.record);
-    // One that is gone may be its process's main thread by now, by running another program. Its record waits
-    // for its exit, or for the next look at its process; where nothing could be read, it was gone before.
+    // A thread that is gone may be its process's main thread by now, after execve(2): the record waits for
+    // its exit, or for the next look at the process. Where nothing could be read, the thread was gone before.
     const auto* task = std::get_if<TaskMask>(&subject);
     const bool may_be_main = task != nullptr && task->task.tid != task->pid;
     if (may_be_main && !written->original.cpus().empty()) return {};

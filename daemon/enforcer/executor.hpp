@@ -79,8 +79,8 @@ struct Trouble {
     std::optional<machine::Setting> wanted, diverted; ///< it rests as the CPUs that it was to have are full
 };
 
-/// The one writer: owns the undo journal, and knows which subjects make trouble. It carries out one action
-/// after the other: written down, done, read back, confirmed. It does not log. The enforcer must outlive it.
+/// The one writer: owns the undo journal, and knows which subjects make trouble. Carries out one action after
+/// the other: writes it down, does it, reads back, confirms. Does not log. The enforcer must outlive it.
 ///
 /// Two writers must not fight over a subject for ever: it is put right five times in a row, then left alone,
 /// each time for longer. An interrupt whose CPU had no vector left stays for ten minutes where there was one.
@@ -142,7 +142,7 @@ class Executor final : public planner::BackoffLookup {
     /// After it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const planner::UndoRecord& record,
                                        const machine::Setting& granted);
-    /// It was not made: the record is `before` again.
+    /// The change was not made: the record is `before` again.
     [[nodiscard]] Result<void> take_back(const machine::Subject& subject, const planner::UndoPointer& before);
     /// The subject lives on without a record in force: kept, or back.
     [[nodiscard]] Result<void> part(const machine::Subject& subject, state::Standing standing) {

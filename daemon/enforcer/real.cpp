@@ -16,6 +16,7 @@ namespace {
 
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::TaskMask;
@@ -65,11 +66,10 @@ class RealEnforcer final : public Enforcer {
         return {is_all ? Outcome::done : Outcome::narrowed, std::move(*granted), 0};
     }
 
-    /// Still the task that is meant? Its number may belong to another by now. An Error: it cannot be known
-    /// (EMFILE). For a main thread, the process's file says the same, and the kernel has that at hand: each
-    /// file in /proc that is opened for the first time is an inode more, and thousands of short programs
-    /// would have the CPU that they run on free those of one another. About other threads that file says
-    /// nothing.
+    /// True: the number still belongs to the task that is meant. An Error: nothing is known (EMFILE). For a
+    /// main thread, the process's file says the same, and the kernel has that at hand: each file in /proc
+    /// that is opened for the first time is an inode more, and thousands of short programs would have the CPU
+    /// that they run on free those of one another. About other threads that file says nothing.
     [[nodiscard]] Result<bool> is_same(const TaskMask& subject) const {
         const bool is_main = subject.task.tid == subject.pid;
         const auto path = is_main ? fmt::format("{}/stat", subject.pid)
@@ -113,7 +113,12 @@ class RealEnforcer final : public Enforcer {
         return written(root_.sys().write(**path, text), subject, action);
     }
 
-    /// It is gone, or an Error kept it from being found.
+    Applied write(const KernelMask& subject, const Action& action) {
+        const auto [dir, path] = machine::kernel_file(root_, subject);
+        return written(dir.write(path, action.to.cpus().to_mask()), subject, action);
+    }
+
+    /// The subject is gone, or an Error kept it from being found.
     static Applied not_found(const auto& found) {
         if (found) return {Outcome::gone, {}, ENOENT};
         return {Outcome::failed, {}, found.error().code};
@@ -138,7 +143,7 @@ class RealEnforcer final : public Enforcer {
         if (!*same) return std::nullopt;
         if (auto cpus = inventory::read_allowed(root_, subject.pid, subject.task.tid))
             return std::move(*cpus);
-        // Its second file could not be read: has it gone in between?
+        // The second file could not be read: has the task gone in between?
         if (const auto still = is_same(subject); still && !*still) return std::nullopt;
         return fail("its CPUs cannot be read", machine::to_string(subject));
     }

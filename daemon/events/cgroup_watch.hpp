@@ -22,7 +22,7 @@ namespace affinityd::events {
 
 /// Watches the machine's control groups by inotify(7), for what no event of processes tells: that a cpuset
 /// was written, which on kernels before 6.2 makes every mask in it as wide as the cpuset; and that a process
-/// was put into another group. One watch for each group; groups that come are watched too. Source:
+/// was put into another group. Each group has a watch, also one that comes later. Source:
 /// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
 class CgroupWatch {
   public:
@@ -42,9 +42,9 @@ class CgroupWatch {
 
     /// Begins to watch all groups, in slices. Without control groups nothing is watched.
     [[nodiscard]] Result<void> start();
-    /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
-    /// parents, instead of those so far. Those of the root always matter.
-    /// `all`: the cpusets of all containers matter, too, and that these come and go.
+    /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, instead of those so far;
+    /// writes of their parents and of the root matter, too. `all`: the cpusets of all containers matter, too,
+    /// and that these come and go.
     void follow(const std::vector<std::string>& cpusets, bool all = false);
     [[nodiscard]] std::size_t groups() const { return groups_.size(); } ///< that are watched
     /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whatever users do

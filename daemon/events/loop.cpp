@@ -139,7 +139,9 @@ std::string Loop::status_line() const {
                        counted(manager_.in_force().world->policies().policies.size(), "policy", "policies"),
                        counted(tasks.processes().size(), "process", "processes"),
                        counted(tasks.threads(), "thread"),
-                       counted(manager_.in_force().world->placements().queues.size(), "queue"));
+                       counted(std::ranges::count_if(manager_.in_force().world->placements().queues,
+                                                     [](const auto& target) { return target.off.empty(); }),
+                               "queue"));
 }
 
 /// Long work has slices at idle priority, so that no event waits behind more than one of them.
@@ -238,7 +240,7 @@ void Loop::reload(const char* why, core::ReloadReason reason) {
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
-    // It has logged what is wrong.
+    // The manager logs what is wrong.
     manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, core::Until::begun, reason);
 }
 

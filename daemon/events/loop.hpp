@@ -18,8 +18,8 @@
 
 namespace affinityd::events {
 
-/// The one event loop. Its sources only say that something happened; the manager decides. A full pass runs as
-/// an idle-priority source in slices, so that an event never waits behind more than one of them.
+/// The one event loop. Sources only say that something happened; the manager decides. A full pass runs as an
+/// idle-priority source in slices, so that an event never waits behind more than one of them.
 class Loop {
   public:
     /// Both must outlive the loop. `is_restarted` is asked once, at SIGTERM: true leaves all masks in place

@@ -18,7 +18,7 @@
 namespace affinityd::events {
 
 /// Measures at the interval of affinityd.yaml(5), and when a person asks: one run at a time, for which the
-/// loop never waits. It runs in a unit of its own where the service manager listens for one, and else as a
+/// loop never waits. A run has a unit of its own where the service manager listens for one, and else is a
 /// child of the daemon.
 class Measurements {
   public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/process_events.hpp"
 
+#include "base/clock.hpp"
 #include "host/proc_connector.hpp"
 
 #include <algorithm>
@@ -134,13 +135,15 @@ void ProcessEvents::handle(const core::ProcessNews& process) {
 steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, steady_clock::time_point end) {
     auto process = queue().next(now);
     if (!process) return steady_clock::now();
-    for (; process; process = queue().next(now)) {
+    for (auto begun = thread_time(); process; process = queue().next(now)) {
         const auto placed = manager_.tasks().placed();
         handle(*process);
-        const auto begun = std::exchange(now, steady_clock::now());
+        now = steady_clock::now();
         if (process->events > 0 && manager_.tasks().placed() != placed)
             queue().latencies().add(now.time_since_epoch() - process->first);
-        queue().charge(*process, now - begun, now);
+        const auto taken = thread_time();
+        queue().charge(*process, taken - begun, now);
+        begun = taken;
         if (now >= end) break;
     }
     return now;

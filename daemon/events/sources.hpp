@@ -64,10 +64,10 @@ class Timer {
     Clock::time_point due_ = never;
 };
 
-/// Calls back once when nothing more important is to be done. Those that are as important have their turns in
-/// the order in which they began to wait: a defer source of sd-event that is kept counts as waiting since it
-/// was made, and so comes before every descriptor of its priority, again and again. Here each wait has one of
-/// its own.
+/// Calls back once when nothing more important is to be done. Sources that are as important have their turns
+/// in the order in which they began to wait: a defer source of sd-event that is kept counts as waiting since
+/// it was made, and so comes before every descriptor of its priority, again and again. Here each wait has a
+/// source of its own.
 class Deferred {
   public:
     explicit Deferred(std::function<void()> turn) : turn_(std::move(turn)) {}
@@ -92,7 +92,7 @@ class Deferred {
     Source waiting_;
 };
 
-/// A source of messages that the loop reads. One that breaks is opened again, with a pause that grows from
+/// A source of messages that the loop reads. A broken source is opened again, with a pause that grows from
 /// one second to a minute: until then the loop does not look at it, so that it does not spin.
 class Subscription {
   public:
@@ -112,7 +112,7 @@ class Subscription {
     /// Opens the source for the first time. After an Error it is not tried again.
     [[nodiscard]] Result<void> start();
 
-    /// Its messages are of no use now, and the source may be closed. resume() opens it again.
+    /// Messages are of no use now, and the source may be closed. resume() opens it again.
     void pause();
     void resume();
 

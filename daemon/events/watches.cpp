@@ -24,8 +24,8 @@ bool is_watched_name(std::string_view name) {
     return !name.starts_with('.') && !name.starts_with('#') && name.ends_with(".yaml");
 }
 
-/// A file that is being written: inotify tells when that is done. It tells only that links were made,
-/// and a hard link may have lost its other name by now.
+/// A file that is being written: inotify tells when that is done. inotify tells of a hard link only that it
+/// was made, and the other name may be gone by now.
 bool is_yet_empty(const std::filesystem::path& path) {
     std::error_code code;
     return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, code)) &&

@@ -63,7 +63,7 @@ Result<std::optional<std::string>> read_file(const std::string& path, std::size_
     if (!S_ISREG(status.st_mode)) return fail("not a regular file", path);
     if (static_cast<std::size_t>(status.st_size) > limit)
         return fail("larger than the " + std::to_string(limit) + " bytes that are accepted", path);
-    // Its size as a first guess: it may grow meanwhile, and files of the kernel's own say 0.
+    // The size is a first guess: the file may grow meanwhile, and the kernel's own files say 0.
     std::string text(std::max<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096), '\0');
     std::size_t length = 0;
     for (;;) {

@@ -38,9 +38,9 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 [[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
 
 /// Makes sure that only root (and this process's own user) can have put there, or can change, the object
-/// at `path`: a file, or a folder with what is in it. It holds if the object, every folder on the way to it,
-/// and every symbolic link on the way belongs to root or to this process's user, and none can be written to
-/// by its group or by others. A folder on the way may be writable by all if it is sticky, as /tmp is: there
+/// at `path`: a file, or a folder with what is in it. Passes if the object, every folder on the way to it,
+/// and every symbolic link on the way belongs to root or to this process's user, and no group and no others
+/// can write to any of these. A folder on the way may be writable by all if it is sticky, as /tmp is: there
 /// one user cannot replace another's entry. The end of a link counts like any other path.
 ///
 /// An Error has a line for a person that says what is wrong with which component. A path that is not there

@@ -13,7 +13,8 @@
 
 namespace affinityd::host {
 
-/// Something that is read by a thread of its own, which gives way to others. Its end waits for the thread.
+/// Something that is read by a thread of its own, which gives way to others. The destructor waits for the
+/// thread.
 template <class T>
 class InThread {
   public:

@@ -18,7 +18,7 @@
 
 namespace affinityd::host {
 
-/// One event of the kernel's process connector; linux/cn_proc.h, drivers/connector/cn_proc.c. Numbers are
+/// An event of the kernel's process connector; linux/cn_proc.h, drivers/connector/cn_proc.c. Numbers are
 /// those of the initial pid namespace and greater than 0.
 struct ProcEvent {
     enum class Kind : std::uint8_t {
@@ -40,7 +40,7 @@ struct ProcEvent {
     friend bool operator==(const ProcEvent&, const ProcEvent&) = default;
 };
 
-/// One datagram of the connector: netlink header, cn_msg, proc_event. Every length is checked. No value:
+/// Reads a datagram of the connector: netlink header, cn_msg, proc_event. Every length is checked. No value:
 /// another message, another kind of event, or cut short.
 [[nodiscard]] std::optional<ProcEvent> parse_proc_event(std::span<const std::byte> datagram);
 

@@ -20,9 +20,9 @@ namespace affinityd::host {
 /// The text of an open file from where it is, at most `limit` bytes; or an errno value.
 [[nodiscard]] std::expected<std::string, int> read_rest(const Fd& file, std::size_t limit);
 
-/// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
-/// '/'. An absent file is no value rather than an Error: kernel files come and go with
-/// versions, devices and tasks. Any other failure is an Error.
+/// A directory of a file tree, with the readers every room needs. Paths are relative, without a leading '/'.
+/// An absent file is no value rather than an Error: kernel files come and go with versions, devices and
+/// tasks. Any other failure is an Error.
 class Dir {
   public:
     /// An absent directory: every read finds no file.
@@ -59,8 +59,8 @@ class Dir {
     /// nowhere.
     [[nodiscard]] std::optional<std::string> resolve(const std::string& path) const;
 
-    /// One write(2) of the whole text, as kernel files want it; the errno value, 0 on success.
-    /// EROFS from a confined tree: a recording is never written to (rule: a rooted world cannot act).
+    /// Writes the whole text by one write(2), as kernel files want it; the errno value, 0 on success. EROFS
+    /// from a confined tree: a recording is never written to (rule: a rooted world cannot act).
     [[nodiscard]] int write(const std::string& path, std::string_view text) const;
 
     [[nodiscard]] Result<Dir> dir(const std::string& path) const;

@@ -25,13 +25,13 @@ namespace affinityd::host {
 int prefer_low_latency();
 
 /// Asks the scheduler to let others go before this thread, for one that works beside the loop: slices of
-/// 0.1 ms, and no preemption when it wakes (SCHED_BATCH). It has its share all the same. 0 or errno: a wish,
-/// not a need. sched_setattr(2).
+/// 0.1 ms, and no preemption when it wakes (SCHED_BATCH). The thread has its share all the same. 0 or errno:
+/// a wish, not a need. sched_setattr(2).
 int give_way();
 
-/// Moves the pages that a process has on nodes `from` to nodes `to`; migrate_pages(2). It takes as long as
-/// copying them does. Nodes below 1024 count. The number of pages that could not be moved, or an errno value
-/// (ESRCH: gone; EPERM; EINVAL: no node of `to` is there).
+/// Moves the pages that a process has on nodes `from` to nodes `to`; migrate_pages(2). The call takes as long
+/// as copying them does. Nodes below 1024 count. The number of pages that could not be moved, or an errno
+/// value (ESRCH: gone; EPERM; EINVAL: no node of `to` is there).
 [[nodiscard]] std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
                                                      const std::vector<unsigned>& to);
 

@@ -29,8 +29,8 @@ std::string program_folder() {
 
 namespace {
 
-/// Those that a change of user leaves (SECBIT_NO_SETUID_FIXUP), and those of a user who was given some. Not
-/// asked for where there are none: units forbid that call.
+/// Drops the capabilities that a change of user leaves (SECBIT_NO_SETUID_FIXUP), and those that a user was
+/// given. Without any, capset(2) is not called: units forbid it.
 bool drop_capabilities() {
     __user_cap_header_struct own{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};

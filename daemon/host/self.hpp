@@ -28,8 +28,8 @@ namespace affinityd::host {
 [[nodiscard]] bool is_container(const Root& root);
 
 /// Raises the soft limit of open files to the hard one, `most` at most (what the unit sets; systemd lets most
-/// services begin with 1,024, for the sake of select(2), which we do not use). It never lowers it. Inherited
-/// by children. 0 or errno: a wish, not a need. setrlimit(2).
+/// services begin with 1,024, for the sake of select(2), which we do not use). Never lowers it; children
+/// inherit it. 0 or errno: a wish, not a need. setrlimit(2).
 int allow_many_open_files(std::uint64_t most = 65'536);
 
 /// Clock ticks a second, in which the kernel counts for users: sysconf(3), _SC_CLK_TCK. At least 1.

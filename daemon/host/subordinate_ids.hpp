@@ -16,7 +16,7 @@ namespace affinityd::host {
 /// processes under thousands of them. Source: subuid(5).
 class SubordinateIds {
   public:
-    /// The file need not exist. It is read again when its users are asked for, every ten seconds at most.
+    /// The file need not exist. Looked for again when users are asked for, every ten seconds at most.
     explicit SubordinateIds(std::string path = "/etc/subuid") : path_(std::move(path)) {}
     /// The first id of the range that has this one; the id itself if none has it.
     [[nodiscard]] uid_t person(uid_t user);

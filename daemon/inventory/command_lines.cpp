@@ -31,7 +31,7 @@ CommandLines::Answer read_all(const host::Fd& file, std::size_t limit) {
 
 } // namespace
 
-/// One thread, and what it shares with the loop.
+/// The thread, and what it shares with the loop.
 struct CommandLines::Reader {
     std::mutex mutex;
     std::condition_variable changed;

@@ -35,8 +35,8 @@ class NumberedEntries {
   public:
     /// `path` below `parent`; an Error if it cannot be opened.
     static Result<NumberedEntries> open(const host::Dir& parent, const std::string& path);
-    /// The processes of a machine; of a recording without processes none. One that is born or ends meanwhile
-    /// may or may not be among them.
+    /// The processes of a machine; of a recording without processes none. A process that is born or ends
+    /// meanwhile may or may not be among them.
     static Result<NumberedEntries> open(const host::Root& root);
 
     /// The next number; no value at the end. A directory whose process leaves meanwhile ends early. An

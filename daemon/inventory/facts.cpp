@@ -171,8 +171,8 @@ Result<bool> is_program_of_this_machine(const host::Root& root, const host::Dir&
     const auto folder = folder_of(files, path);
     if (files.shortage() != 0) return fail("cannot look for a program", program.path, files.shortage());
     if (!folder) return false;
-    // It lies on the mount that this machine has at that place, so the path is no other's: the file was
-    // removed or replaced while it runs, or something was mounted over it.
+    // The program lies on the mount that this machine has at that place, so the path is no other's: the file
+    // was removed or replaced while it runs, or something was mounted over it.
     if (running->mount != 0) {
         if (running->mount == folder->mount) return true;
     } else if (has_first_processes_mounts(root, process)) {
@@ -296,7 +296,7 @@ std::optional<std::string> living_thread(const host::Dir& process, int leader) {
     return std::nullopt;
 }
 
-/// Its folder below /proc.
+/// The folder of a process below /proc.
 struct Folder {
     host::Dir dir;
     std::string path;

@@ -26,7 +26,7 @@ struct StatLine {
     unsigned flags = 0; ///< field 9: PF_ bits
     long threads = 0;   ///< field 20
     std::uint64_t start_time = 0; ///< field 22, clock ticks since boot
-    /// It has ended and only waits to be collected ('Z') or is just leaving ('X'): it cannot be placed.
+    /// True: the process waits to be collected ('Z') or is just leaving ('X'), and cannot be placed.
     [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
 };
 
@@ -70,8 +70,8 @@ using StatBuffer = std::array<char, 2048>; ///< a line has at most 64 bytes of n
 /// their parents end: NSpid of /proc/PID/status, pid_namespaces(7).
 [[nodiscard]] bool is_namespace_init(const host::Root& root, int pid);
 
-/// One thread of a process; no value: it is gone. An Error: it cannot be read (EMFILE), so nothing is known
-/// of it. On this machine `allowed` is what sched_getaffinity(2) answers, so without offline CPUs. In a
+/// A thread of a process; no value: it is gone. An Error: it cannot be read (EMFILE), so nothing is known of
+/// it. On this machine `allowed` is what sched_getaffinity(2) answers, so without offline CPUs. In a
 /// recording it is Cpus_allowed_list.
 [[nodiscard]] Result<std::optional<Thread>> read_thread(const host::Root& root, int pid, int tid);
 
@@ -129,7 +129,7 @@ struct SchedTime {
 /// Since its birth. No value: it is gone, or the kernel does not count that (CONFIG_SCHED_INFO).
 [[nodiscard]] std::optional<SchedTime> read_sched_time(const host::Root& root, int pid, int tid);
 
-/// Its parts, pure. `ticks`: clock ticks per second, > 0.
+/// Readers of the texts, pure. `ticks`: clock ticks per second, > 0.
 [[nodiscard]] std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks);
 /// The first two numbers of schedstat, Documentation/scheduler/sched-stats.rst.
 [[nodiscard]] std::optional<SchedTime> parse_sched_time(std::string_view schedstat);

@@ -62,8 +62,8 @@ Result<std::optional<ProcessScan>> ProcessScan::open(const host::Root& root, int
 Result<void> ProcessScan::begin_threads() {
     threads_ = std::make_unique<Threads>();
     const int pid = id_.tid;
-    // One thread by the kernel's own count: its list need not be looked at. A recording may be cut, so there
-    // the list decides.
+    // The kernel counts one thread: the list need not be looked at. A recording may be cut, so there the list
+    // decides.
     if (count_ != 1 || !root_->is_live()) {
         const auto dir = own_directory(*root_, id_);
         if (!dir) return std::unexpected(dir.error());

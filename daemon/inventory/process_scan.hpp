@@ -16,9 +16,9 @@ namespace affinityd::inventory {
 
 struct StatLine;
 
-/// The scan of one process. It begins with one read of /proc/PID/stat, which is all that a matcher needs;
-/// only for a caller that wants the threads it goes on, in slices. The main thread comes from that first
-/// line: /proc/PID/task/PID/stat is never read.
+/// The scan of one process begins with one read of /proc/PID/stat, which is all that a matcher needs, and
+/// goes on, in slices, for a caller that wants the threads. The main thread comes from that first line:
+/// /proc/PID/task/PID/stat is never read.
 class ProcessScan {
   public:
     /// Reads the stat line. No value: the process is gone, or has ended and awaits collection. An Error: the

@@ -28,7 +28,7 @@ namespace affinityd::inventory {
 enum class Protocol : std::uint8_t { tcp, udp };
 enum class SocketState : std::uint8_t { listen, established, other };
 
-/// One TCP or UDP socket with a local port: 32 bytes, because there may be hundreds of thousands.
+/// A TCP or UDP socket with a local port: 32 bytes, because there may be hundreds of thousands.
 struct LocalSocket {
     IpAddress local;
     std::uint32_t inode = 0;     ///< what /proc/PID/fd shows as "socket:[N]"; 0: no process has it open
@@ -42,11 +42,11 @@ struct LocalSocket {
     friend bool operator==(const LocalSocket&, const LocalSocket&) = default;
 };
 
-/// One answer of sock_diag: a struct inet_diag_msg, linux/inet_diag.h. No value: malformed.
+/// Reads an answer of sock_diag: a struct inet_diag_msg, linux/inet_diag.h. No value: malformed.
 [[nodiscard]] std::optional<LocalSocket> parse_inet_diag(std::span<const std::byte> message,
                                                          Protocol protocol);
 
-/// One line of /proc/net/tcp, tcp6, udp or udp6; no value: the heading, or malformed.
+/// Reads a line of /proc/net/tcp, tcp6, udp or udp6; no value: the heading, or malformed.
 [[nodiscard]] std::optional<LocalSocket> parse_net_line(std::string_view line, Protocol protocol);
 
 /// A list of sockets as a file, and what sock_diag calls the same list.

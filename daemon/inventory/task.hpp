@@ -16,7 +16,7 @@ inline constexpr unsigned pf_no_setaffinity =
     0x04000000; ///< userland may not move it (per-CPU kernel threads)
 inline constexpr unsigned pf_kthread = 0x00200000;
 
-/// One thread, by what is cheap to read of it.
+/// A thread, by what is cheap to read of it.
 struct Thread {
     TaskId id;
     std::string comm;   ///< at most 15 bytes (63 for some kernel threads), any bytes but NUL

@@ -196,7 +196,7 @@ bool is_block(const Draft* draft) {
     return draft->pattern != nullptr && draft->pattern->is_halves && draft->line.label.queue.has_value();
 }
 
-/// One interface's blocks by ascending interrupt, and the control vector after them if it is known: with N
+/// An interface's blocks by ascending interrupt, and the control vector after them if it is known: with N
 /// blocks the lower half serves the transmit queues 0 .. N/2-1, the upper half the receive queues from 0 on.
 /// N is even; the control vector follows the blocks and so says N even where some are missing.
 void settle_halves(std::span<Draft* const> lines) {

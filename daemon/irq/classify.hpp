@@ -21,7 +21,7 @@ struct Device {
     bool sub_function = false;  ///< of the PCI function
 };
 
-/// One handler on one line, classified.
+/// A handler on a line, classified.
 struct Line {
     unsigned irq = 0;
     std::string action;

@@ -42,7 +42,7 @@ struct Label {
     std::string driver;        ///< driver the pattern belongs to, or ""
 };
 
-/// One numbered line of the interrupt table with what /proc/irq/N adds.
+/// A numbered line of the interrupt table with what /proc/irq/N adds.
 struct Irq {
     unsigned number = 0;
     std::string chip; ///< "IR-PCI-MSIX-0000:41:00.0", "PCI-MSI", ...

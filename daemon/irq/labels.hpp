@@ -11,7 +11,7 @@
 
 namespace affinityd::irq {
 
-/// One form of label: a row of labels.yaml, or of a file in labels.d.
+/// A form of label: a row of labels.yaml, or of a file in labels.d.
 struct LabelPattern {
     /// Matched over the whole label, without regard to the case of letters. {IF}: an interface's name; {NIC}:
     /// the same, but only if it looks like one or is known to be one; {PCI}: "0000:41:00.0"; {VIRTIO}:

@@ -30,8 +30,8 @@ using policy::Settings;
 using FileStamps = std::map<std::string, std::array<std::uint64_t, 4>>;
 using Texts = std::map<std::string, std::string, std::less<>>; ///< of policies, by name
 
-/// A policy on trial. It comes after all files, and so overrides one of its name; it always gives back, and
-/// is never kept as the last good version of that file.
+/// A policy on trial: comes after all files, and so overrides one of its name, always gives back, and is
+/// never kept as the last good version of that file.
 struct Overlay {
     policy::Document document;
     bool is_only_watched = false; ///< its programs are matched, and not placed

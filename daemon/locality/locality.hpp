@@ -72,7 +72,7 @@ struct NearShares {
 /// (CPU where packets arrive, CPU where they are read) -> reads.
 using ReadMatrix = std::map<std::pair<unsigned, unsigned>, std::uint64_t>;
 
-/// One process, or all of them together.
+/// A process, or all of them together.
 struct WorkerFigures {
     int pid = 0; ///< 0: all
     std::string name;
@@ -96,10 +96,10 @@ struct ArrivalPlace {
     bool is_interrupt = false;        ///< an interrupt of a queue explains it
 };
 
-/// Works out how local the reads of the processes are that `is_meant`. The share that chance would give a
-/// process: its packets arrive as those of all processes of its name do, meant or not, and it reads them
-/// where it reads. For a worker that is pinned to one of N CPUs, over which the flows are spread, that is
-/// 1/N. That of all together is the mean by their reads. Pure.
+/// Works out how local the reads of the processes are that `is_meant`. The share by chance takes where
+/// packets arrive (for all processes of the name, meant or not) and where the process reads as independent:
+/// 1/N for a worker pinned to one of N CPUs over which flows are spread. All together have the mean by their
+/// reads. Pure.
 [[nodiscard]] LocalityFigures figures_of(const ReadCounts& seen, const Nearness& near,
                                          const std::function<bool(int pid)>& is_meant);
 

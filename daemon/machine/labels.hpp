@@ -20,10 +20,10 @@ struct Labels {
 
 /// The forms that are built in: daemon/irq/labels.yaml.
 [[nodiscard]] std::shared_ptr<const irq::LabelTable> builtin_labels();
-/// Those of /etc/affinityd/labels.d/*.yaml, in the order of the files' names, before the built-in ones. A
+/// The forms of /etc/affinityd/labels.d/*.yaml, in the order of the files' names, before the built-in ones. A
 /// recording has its own /etc.
 [[nodiscard]] Labels read_labels(const host::Root& root);
-/// Faults of a file of forms. Its path is for messages.
+/// Faults of a file of forms. `path` is for messages.
 [[nodiscard]] std::vector<policy::Diagnostic> check_labels(const std::string& path, std::string_view text);
 /// True if a text is meant as such a file: it has a line that begins with "labels:".
 [[nodiscard]] bool has_labels(std::string_view text);

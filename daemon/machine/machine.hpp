@@ -39,7 +39,7 @@ struct Machine {
     irq::InterruptTable irqs;
     /// rps_sock_flow_entries; no value: the kernel, or this network namespace, has none.
     std::optional<std::uint32_t> flow_entries = std::nullopt;
-    /// Those that do the work of queues and interrupts, ascending by tid.
+    /// Threads that do the work of queues and interrupts, ascending by tid.
     std::vector<inventory::KernelThread> kernel_threads = {};
     /// The vectors of each interface, by its name: filled by link_vectors().
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};

@@ -158,7 +158,7 @@ std::optional<std::string> interface_of(const host::Root& root, const auto& subj
 }
 
 /// The number of a line that devices share is its own as long as it is no message-signaled interrupt, whose
-/// numbers are given out anew. Its original is put back also when no device uses it any more.
+/// numbers are given out anew. The original is put back also when no device uses the line any more.
 std::optional<unsigned> find_line(const host::Root& root, unsigned number) {
     if (!root.proc().exists(fmt::format("irq/{}", number))) return std::nullopt;
     const auto chip = root.sys().text(fmt::format("kernel/irq/{}/chip_name", number));
@@ -220,6 +220,16 @@ Result<std::optional<std::string>> queue_file(const host::Root& root, const Flow
     const auto nic = find_nic(root, subject);
     if (!nic || !*nic) return nic;
     return fmt::format("class/net/{}/queues/rx-{}/rps_flow_cnt", **nic, subject.queue);
+}
+
+std::pair<const host::Dir&, const char*> kernel_file(const host::Root& root, const KernelMask& subject) {
+    if (subject.of == KernelMask::Of::work) return {root.sys(), "devices/virtual/workqueue/cpumask"};
+    return {root.proc(), "irq/default_smp_affinity"};
+}
+
+Result<std::optional<Setting>> read_setting(const host::Root& root, const KernelMask& subject) {
+    const auto [dir, path] = kernel_file(root, subject);
+    return read_cpus(dir, path, CpuSet::parse_mask);
 }
 
 Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject) {

@@ -6,10 +6,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace affinityd::host {
+class Dir;
 class Root;
-}
+} // namespace affinityd::host
 
 namespace affinityd::machine {
 
@@ -40,10 +42,15 @@ namespace affinityd::machine {
 /// Path below /proc of the machine's flow table.
 inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries";
 
+/// The folder, and the path below it, of a mask of the kernel.
+[[nodiscard]] std::pair<const host::Dir&, const char*> kernel_file(const host::Root& root,
+                                                                   const KernelMask& subject);
+
 /// The present setting of the subject. No value: it is gone.
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject);
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root,
                                                           const SteeringMask& subject);
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTable& subject);
+[[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const KernelMask& subject);
 
 } // namespace affinityd::machine

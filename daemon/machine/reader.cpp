@@ -188,7 +188,7 @@ Result<bool> InterfaceReader::step(const std::function<bool()>& out_of_time) {
 }
 
 void InterfaceReader::put_into(Machine& machine) {
-    // One that was renamed is known by its former name.
+    // A renamed interface is known by its former name.
     if (fresh_ && fresh_->ifindex != 0)
         std::erase_if(machine.nics, [&](const netdev::Nic& other) {
             const bool is_former = other.ifindex == fresh_->ifindex && other.name != nic_;

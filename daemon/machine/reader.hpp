@@ -28,7 +28,7 @@ class MachineReader {
     /// online. Both must outlive the reader.
     MachineReader(const host::Root& root, const Machine* before);
 
-    /// One step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
+    /// Takes a step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
     /// plan.
     [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool is_done() const { return stage_ == Stage::done; }

@@ -24,6 +24,9 @@ struct Printer {
                                   : fmt::format("{} rx-{}-flows", table.nic, table.queue);
     }
     std::string operator()(const UnitCpuset& cpuset) const { return "AllowedCPUs of " + cpuset.unit; }
+    std::string operator()(const KernelMask& mask) const {
+        return mask.of == KernelMask::Of::work ? "unbound workqueues" : "new interrupts";
+    }
 };
 
 std::size_t mix(std::size_t seed, std::size_t value) {
@@ -45,6 +48,7 @@ struct Hasher {
         return mix(text(table.device), mix(table.queue, table.port()));
     }
     std::size_t operator()(const UnitCpuset& cpuset) const { return text(cpuset.unit); }
+    std::size_t operator()(const KernelMask& mask) const { return static_cast<std::size_t>(mask.of); }
     static std::size_t text(const std::string& value) { return std::hash<std::string>{}(value); }
 };
 
@@ -70,7 +74,7 @@ std::string to_string(const Subject& subject) { return std::visit(Printer{}, sub
 
 bool is_queue(const Subject& subject) {
     return std::holds_alternative<IrqMask>(subject) || std::holds_alternative<SteeringMask>(subject) ||
-           std::holds_alternative<FlowTable>(subject);
+           std::holds_alternative<FlowTable>(subject) || std::holds_alternative<KernelMask>(subject);
 }
 
 } // namespace affinityd::machine

@@ -32,7 +32,7 @@ struct TaskMask {
 /// same label: these are told apart by their order.
 ///
 /// A line that devices may share (PCI's INTx) has one mask for all of them, whichever have a handler on it
-/// now. Its number is fixed by the board's wiring, and is its identity.
+/// now. The board's wiring fixes the number, which is the line's identity.
 struct IrqMask {
     std::string device;   ///< device path below /sys, or the chip's PCI function, or ""
     std::string label;    ///< name of the handler: "eth0-TxRx-3"
@@ -87,7 +87,17 @@ struct UnitCpuset {
     friend bool operator==(const UnitCpuset&, const UnitCpuset&) = default;
 };
 
-using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset>;
+/// A mask of the machine's own, for what has none of its own.
+struct KernelMask {
+    enum class Of : std::uint8_t {
+        interrupts, ///< that are requested from now on: default_smp_affinity
+        work ///< of workqueues that are bound to no CPU; each may have a mask of its own inside this one
+    };
+    Of of = Of::interrupts;
+    friend bool operator==(const KernelMask&, const KernelMask&) = default;
+};
+
+using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset, KernelMask>;
 
 /// Entries of a flow table; 0 is off.
 struct FlowCount {
@@ -121,7 +131,7 @@ class Setting {
 /// tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
-/// True for interrupts, steering maps and flow tables.
+/// True for interrupts, steering maps, flow tables and masks of the kernel.
 [[nodiscard]] bool is_queue(const Subject& subject);
 
 } // namespace affinityd::machine

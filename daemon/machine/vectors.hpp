@@ -25,7 +25,7 @@ enum class Source {
 [[nodiscard]] std::string_view to_string(Source source);
 [[nodiscard]] std::string_view to_string(irq::Kind kind); ///< "" for data_unknown
 
-/// One interrupt of one interface.
+/// An interrupt of an interface.
 struct Vector {
     unsigned irq = 0;
     irq::Kind kind = irq::Kind::none;
@@ -53,7 +53,7 @@ struct Vector {
 /// ones. A line of several devices is shared.
 [[nodiscard]] std::vector<std::vector<Vector>> vectors_of_all(std::span<const netdev::Nic> nics,
                                                               const irq::InterruptTable& table);
-/// Those of one interface, by itself.
+/// The vectors of one interface, by itself.
 [[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);
 
 } // namespace affinityd::machine

@@ -15,7 +15,7 @@
 
 namespace affinityd::measure {
 
-/// One run of affinity-ttcp.
+/// A run of affinity-ttcp.
 struct Request {
     std::string target; ///< "host:port" of a ttcp sink; "": loopback
     std::chrono::seconds duration{5};
@@ -43,8 +43,8 @@ struct Request {
 /// Called first by a measuring program that a daemon has started as its child: from then on it dies with
 /// `parent` (PR_SET_PDEATHSIG of prctl(2)), is at nice 10, may run on any CPU, has the user nobody if it was
 /// root, and no way to new privileges. False if it must not go on: the parent is gone, or the privileges
-/// could not be given up. It is the program that does so, and no fork of the daemon: that would copy the
-/// daemon's page tables, and cost its loop milliseconds.
+/// could not be given up. The program does so, and no fork of the daemon: a fork copies the page tables, and
+/// costs the daemon's loop milliseconds.
 [[nodiscard]] bool lower_self(pid_t parent);
 
 /// Every CPU that can exist: what a child must be given so that a daemon that was pinned does not pass that

@@ -64,7 +64,7 @@ struct Setup {
     friend bool operator==(const Setup&, const Setup&) = default;
 };
 
-/// One ttcp run, as the program prints it with --json and the daemon keeps it.
+/// A ttcp run, as the program prints it with --json and the daemon keeps it.
 struct Report {
     Outcome outcome = Outcome::failed;
     std::string reason; ///< for a person; "" with Outcome::done
@@ -83,7 +83,7 @@ struct Report {
 /// The version of the JSON document.
 inline constexpr unsigned report_version = 1;
 
-/// One line of JSON without a line end.
+/// A line of JSON without a line end.
 [[nodiscard]] std::string to_json(const Report& report);
 
 /// Reads it back. Strict, because the text comes from another process: an unknown or missing key, a wrong

@@ -24,8 +24,7 @@ struct LinkEvent {
     friend bool operator==(const LinkEvent&, const LinkEvent&) = default;
 };
 
-/// One or several rtnetlink messages as received. Messages of other kinds, and what is cut short, are
-/// ignored.
+/// Reads rtnetlink messages as received. Ignores messages of other kinds, and what is cut short.
 [[nodiscard]] std::vector<LinkEvent> parse_route_messages(std::span<const std::byte> bytes);
 
 /// The same for the ethtool family's notifications; `family` is its number, which the kernel assigns.

@@ -44,7 +44,7 @@ std::vector<const Nic*> Stacks::walk(const Nic& from) const {
     return bottom;
 }
 
-/// Those directly below an interface that carry its traffic. No value: nothing is known of any.
+/// The interfaces directly below one that carry its traffic. No value: nothing is known of any.
 std::optional<Stacks::Carriers> Stacks::carriers(const Nic& upper) const {
     std::vector<std::size_t> ports;
     for (const auto& name : upper.lower)
@@ -61,7 +61,7 @@ std::optional<Stacks::Carriers> Stacks::carriers(const Nic& upper) const {
     return found;
 }
 
-/// Each interface above says which of those directly below it carry its traffic. It has none itself if all
+/// Each interface above says which of those directly below it carry its traffic. An interface is spare if all
 /// those above it use others: then what is below it is spare, too.
 std::set<std::string_view> Stacks::spares() const {
     std::vector<std::vector<std::size_t>> active(nics_.size());

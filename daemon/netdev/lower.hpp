@@ -15,8 +15,8 @@
 
 namespace affinityd::netdev {
 
-/// It belongs to a device; else it is made of software (veth, tap, bond, bridge, VLAN ...). A representor
-/// stands in for a guest's function: what it carries is not the host's.
+/// True: the interface belongs to a device; else it is made of software (veth, tap, bond, bridge, VLAN ...).
+/// A representor stands in for a guest's function: what it carries is not the host's.
 [[nodiscard]] inline bool is_physical(const Nic& nic) { return !nic.device.empty() && !nic.is_representor; }
 
 /// The host's end of a guest or container: a port of a bridge or the like that no device is behind (veth,
@@ -25,7 +25,7 @@ namespace affinityd::netdev {
     return !is_physical(nic) && nic.lower.empty() && (!nic.master.empty() || nic.is_representor);
 }
 
-/// Its traffic goes through its ports. Its own queues are for show: without ports there is nothing.
+/// True: the traffic goes through ports, and the queues are for show.
 [[nodiscard]] inline bool takes_ports(const Nic& nic) {
     return !is_physical(nic) && (nic.driver == "bonding" || nic.driver == "bridge" || nic.driver == "team");
 }

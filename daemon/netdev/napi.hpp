@@ -14,7 +14,7 @@
 
 namespace affinityd::netdev {
 
-/// One answer of napi-get. Source: Documentation/netlink/specs/netdev.yaml (Linux 6.8 and later).
+/// An answer of napi-get. Source: Documentation/netlink/specs/netdev.yaml (Linux 6.8 and later).
 struct NapiFact {
     unsigned ifindex = 0;
     unsigned id = 0;
@@ -24,7 +24,7 @@ struct NapiFact {
     friend bool operator==(const NapiFact&, const NapiFact&) = default;
 };
 
-/// One answer of queue-get.
+/// An answer of queue-get.
 struct QueueFact {
     unsigned ifindex = 0;
     unsigned index = 0;

@@ -14,7 +14,7 @@ namespace affinityd::netdev {
 
 enum class Direction { rx, tx };
 
-/// One software queue of an interface: /sys/class/net/IF/queues/rx-N or tx-N.
+/// A software queue of an interface: /sys/class/net/IF/queues/rx-N or tx-N.
 struct Queue {
     Direction direction = Direction::rx;
     unsigned index = 0;
@@ -53,8 +53,8 @@ struct NicLink {
     std::string master;                 ///< the bridge, bond, switch ... that it is a port of; "": none
     bool is_representor = false;        ///< the switch's end of a virtual function or subfunction
     std::vector<std::string> addresses; ///< IPv4 and IPv6 without prefix length, ascending; live only
-    /// The inode of its folder in sysfs, 0: not known. It keeps that as long as it lives, with another name,
-    /// in other namespaces and with another number, too; and one that is made anew has a new one.
+    /// The inode of its folder in sysfs, 0: not known. The inode survives other names, namespaces and
+    /// numbers; an interface made anew has a new one.
     std::uint64_t folder = 0;
     /// A virtual one that no packets arrive on by themselves: dummy, loopback, tunnels. They come over
     /// another, by the route.
@@ -85,7 +85,7 @@ struct NicDevice {
     friend bool operator==(const NicDevice&, const NicDevice&) = default;
 };
 
-/// One network interface with what placement needs of it.
+/// A network interface with what placement needs of it.
 struct Nic : NicLink, NicDevice {
     std::vector<Queue> queues;        ///< rx first, each ascending
     std::optional<Channels> channels; ///< live only

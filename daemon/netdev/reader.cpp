@@ -112,7 +112,7 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
     return read_vectors(sys, chain, nic);
 }
 
-/// One that is there and cannot be read for a moment is not taken for one that is not there.
+/// An empty set: there is no map. No value: the map is there, and cannot be read for a moment.
 std::optional<CpuSet> read_map(const host::Dir& sys, const std::string& path) {
     const auto text = sys.read(path);
     if (!text) return CpuSet{};

@@ -34,7 +34,7 @@ struct Link {
 /// Network namespaces and their interfaces, ascending by index. The first is the daemon's own.
 using Spaces = std::vector<std::vector<Link>>;
 
-/// It has packets of its own: an address, or a default route.
+/// True: the link has packets of its own: an address, or a default route.
 [[nodiscard]] inline bool has_packets(const Link& link) {
     return link.up && (!link.addresses.empty() || link.has_default_route);
 }

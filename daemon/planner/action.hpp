@@ -15,7 +15,7 @@
 
 namespace affinityd::planner {
 
-/// One placement of one policy, whose slots are distributed. The name survives re-plans and reloads.
+/// A placement of a policy, whose slots are distributed. The name survives re-plans and reloads.
 struct DistributionId {
     enum class Kind : std::uint8_t {
         slots,     ///< the plain slots
@@ -81,13 +81,14 @@ class UndoLookup {
 using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;
 using machine::TaskMask;
 using machine::UnitCpuset;
 
-/// One wanted change: from what it is to what it shall be, and why. Every line of a plan is one of these.
+/// A wanted change: from what it is to what it shall be, and why. Every line of a plan is one of these.
 struct Action {
     Subject subject;
     Setting from;       ///< as read

@@ -13,7 +13,7 @@
 
 namespace affinityd::planner {
 
-/// One of the ways to place a policy's programs that `affinity: auto` tries.
+/// A way to place a policy's programs that `affinity: auto` tries.
 struct AutoCandidate {
     policy::Model model = policy::Model::none;
     policy::Steer steer = policy::Steer::none; ///< of `full`; automatic: as the policy says

@@ -70,7 +70,9 @@ bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placeme
     const auto& policy = *resolved.policy;
     if (policy.model != policy::Model::full || policy.steer != policy::Steer::flows || !policy.steering)
         return false;
-    const auto is_its = [&](const QueueTarget& target) { return target.policy == policy.name; };
+    const auto is_its = [&](const QueueTarget& target) {
+        return target.policy == policy.name && target.off.empty();
+    };
     return std::ranges::any_of(placements.queues, is_its) &&
            std::ranges::none_of(placements.queues, [&](const QueueTarget& target) {
                return is_its(target) && std::holds_alternative<FlowTable>(target.subject);

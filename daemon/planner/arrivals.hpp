@@ -104,10 +104,10 @@ struct TaskSlot {
 };
 
 /// A server with a task for each connection cannot choose where its packets arrive: the task goes where they
-/// do. It moves if more than two thirds of them, and of at least two, arrive on one other lane of its policy,
-/// unless that lane would have more than twice its share of the work of all lanes (of two lanes: more than
-/// three quarters of it), more than three quarters of a CPU, and more than the lane that the task leaves has.
-/// Pure.
+/// do. The task moves if more than two thirds of them, and of at least two, arrive on one other lane of its
+/// policy, unless that lane would have more than twice its share of the work of all lanes (of two lanes: more
+/// than three quarters of it), more than three quarters of a CPU, and more than the lane that the task leaves
+/// has. Pure.
 [[nodiscard]] TaskSlot slot_at_arrivals(const ResolvedPolicy& resolved, const Placements& placements,
                                         const Assignments& assignments, const TaskId& task,
                                         const Arrivals& arrivals);

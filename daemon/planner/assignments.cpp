@@ -23,6 +23,7 @@ std::optional<std::size_t> slot_named(std::span<const Slot> slots, unsigned name
 /// How good a slot is for a new task; less is better.
 struct Rank {
     std::pair<unsigned, unsigned> peers; ///< of its family, of its distribution
+    unsigned idle = 0;                   ///< readers that are there, too
     bool is_other_seat = false;          ///< of seats, the one whose mask it has stays
     Weight core = 0, cpu = 0;            ///< of each CPU on average
     bool is_elsewhere = false;
@@ -59,26 +60,24 @@ unsigned Assignments::table_of(const DistributionId& distribution) {
     return number;
 }
 
-void Assignments::count_peer(Seat& seat, bool counts) {
-    if (seat.is_counted == counts) return;
-    seat.is_counted = counts;
+void Assignments::count_peer(Seat& seat, bool is_busy, bool is_there) {
+    const auto change = [](bool before, bool after) { return before == after ? 0U : after ? 1U : ~0U; };
+    const auto busy = change(std::exchange(seat.is_counted, is_busy), is_busy);
+    const auto all = change(std::exchange(seat.is_there, is_there), is_there);
+    if (busy == 0 && all == 0) return;
     auto& peers = tables_[seat.table].peers;
     for (const auto& family : {TaskId{}, seat.family}) {
         const auto at = peers.try_emplace(peer_key(family, seat.now)).first;
-        at->second += counts ? 1U : ~0U;
-        if (at->second == 0) peers.erase(at);
+        at->second.busy += busy;
+        at->second.all += all;
+        if (at->second.busy == 0 && at->second.all == 0) peers.erase(at);
     }
 }
 
-/// A parent of workers leaves its slot to them.
-std::pair<unsigned, unsigned> Assignments::peers(const SlotRequest& request, unsigned table,
-                                                 unsigned slot) const {
+Assignments::Peers Assignments::peers(unsigned table, unsigned slot, const TaskId& family) const {
     const auto& counts = tables_[table].peers;
-    const auto count = [&](const TaskId& family) {
-        const auto found = counts.find(peer_key(family, slot));
-        return found == counts.end() ? 0U : found->second;
-    };
-    return {count(family_of(request)), count({})};
+    const auto found = counts.find(peer_key(family, slot));
+    return found == counts.end() ? Peers{} : found->second;
 }
 
 std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
@@ -91,7 +90,10 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         for (auto [at, end] = seats_.equal_range(request.parent); at != end; ++at)
             if (at->second.table == number) parent = &at->second;
     const bool was_counted = parent != nullptr && parent->is_counted;
-    if (was_counted) count_peer(*parent, false);
+    if (parent != nullptr) {
+        parent->has_workers = true;
+        count_peer(*parent, false, false);
+    }
     std::size_t best = 0;
     std::optional<Rank> least;
     for (std::size_t i = 0; i < request.slots.size(); ++i) {
@@ -105,10 +107,12 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         }
         const auto count = static_cast<Weight>(slot.cpus.count());
         Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
-        if (!table.is_of_groups) rank.peers = peers(request, number, first);
+        const auto there = table.is_of_groups ? Peers{} : peers(number, first);
+        rank.peers = {table.is_of_groups ? 0 : peers(number, first, family_of(request)).busy, there.busy};
+        if (is_lane) rank.idle = there.all;
         rank.is_other_seat = is_lane && slot.mask != request.present;
-        if (least && std::tie(least->peers, least->is_other_seat, least->core, least->cpu) <
-                         std::tie(rank.peers, rank.is_other_seat, rank.core, rank.cpu))
+        if (least && std::tie(least->peers, least->idle, least->is_other_seat, least->core, least->cpu) <
+                         std::tie(rank.peers, rank.idle, rank.is_other_seat, rank.core, rank.cpu))
             continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
@@ -123,7 +127,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         least = rank;
         best = i;
     }
-    if (was_counted) count_peer(*parent, true);
+    if (was_counted) count_peer(*parent, true, false);
     return best;
 }
 
@@ -134,16 +138,17 @@ std::size_t Assignments::divided(const SlotRequest& request, Seat& seat, std::si
     const CpuSet before = seat.cpus;
     const auto parts = std::ranges::count_if(
         request.slots, [&](const Slot& slot) { return slot.cpus.intersects(before) && slot.cpus != before; });
-    const auto count = [&](const Slot& slot) { return peers(request, seat.table, slot.cpus.first()).second; };
+    const auto count = [&](const Slot& slot) { return peers(seat.table, slot.cpus.first()); };
     // Asked once after each change of the world, so that a second look at the same one moves nothing.
     const bool is_asked = std::exchange(seat.dealt_in, world_) != world_;
-    bool is_stacked =
-        is_asked && request.unit == SlotRequest::Unit::lane && seat.is_counted && !seat.is_moved;
+    bool is_stacked = is_asked && request.unit == SlotRequest::Unit::lane && seat.is_there && !seat.is_moved;
     if (is_stacked) {
-        const auto readers = count(request.slots[chosen]);
-        is_stacked = readers > 1 && std::ranges::any_of(request.slots, [&](const Slot& slot) {
-                         return count(slot) + 2 <= readers;
-                     });
+        const auto here = count(request.slots[chosen]);
+        is_stacked = std::ranges::any_of(request.slots, [&](const Slot& slot) {
+            const auto there = count(slot);
+            return seat.is_counted ? there.busy + 2 <= here.busy
+                                   : there.busy <= here.busy && there.all + 2 <= here.all;
+        });
     }
     if (parts < 2 && !is_stacked) return chosen;
     put(seat, nullptr);
@@ -159,12 +164,12 @@ void Assignments::change_load(const Seat& seat, Weight from, Weight to) {
 }
 
 void Assignments::put(Seat& seat, const Slot* slot) {
-    count_peer(seat, false);
+    count_peer(seat, false, false);
     change_load(seat, seat.weight, 0);
     seat.cpus = slot == nullptr ? CpuSet() : slot->cpus;
     if (slot == nullptr) return;
     seat.now = slot->cpus.first();
-    count_peer(seat, seat.weight >= idle);
+    count_peer(seat, seat.weight >= idle, !seat.has_workers);
     change_load(seat, 0, seat.weight);
 }
 
@@ -181,8 +186,9 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         seat->cpuset = request.cpuset == nullptr ? CpuSet() : *request.cpuset;
         auto chosen = slot_named(slots, seat->given);
         const auto is_home_full = [&] { // others took the place meanwhile
-            const auto there = [&](unsigned slot) { return peers(request, number, slot).second; };
-            return seat->is_counted && there(seat->given) >= there(seat->now);
+            const auto given = peers(number, seat->given), now = peers(number, seat->now);
+            const bool is_reader = request.unit == SlotRequest::Unit::lane && seat->is_there;
+            return seat->is_counted ? given.busy >= now.busy : is_reader && given.all >= now.all;
         };
         if (!chosen || (seat->given != seat->now && is_home_full()))
             if (const auto now = slot_named(slots, seat->now)) chosen = now;
@@ -211,7 +217,8 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         };
         is_fresh = is_plain(number) && !is_plain(other->second.table);
         kept = slot_named(slots, other->second.now); // unless others were there before it
-        if (kept && peers(request, number, slots[*kept].cpus.first()).second > 0) kept.reset();
+        const auto there = kept ? peers(number, slots[*kept].cpus.first()) : Peers{};
+        if (there.busy > 0 || (request.unit == SlotRequest::Unit::lane && there.all > 0)) kept.reset();
         erase(other);
     }
     const auto chosen = kept ? *kept : best(request, number);
@@ -288,7 +295,7 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
         std::exchange(seat->weight, seat->is_weighed ? (seat->weight + weight) / 2 : weight);
     seat->is_weighed = true;
     change_load(*seat, before, seat->weight);
-    count_peer(*seat, seat->weight >= idle);
+    count_peer(*seat, seat->weight >= idle, seat->is_there);
 }
 
 void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tables) {

@@ -35,15 +35,16 @@ struct SlotRequest {
     TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
 };
 
-/// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
-/// for the whole machine: all policies, thread rules and lanes count.
+/// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. The whole
+/// machine has one load: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
 /// back (a CPU that was offline for a while). If its slot has been divided (another `bind`), or was one of
 /// slots that were a guess, it counts as new, with the weight that is known. A new task gets the slot with
 /// the fewest tasks of its own family (the threads of a process, the workers of a master), then of its
-/// distribution. Tasks that are known to be idle do not count, nor does the master itself. Among equals it
-/// gets the slot whose cores have the least load, then whose CPUs have; then
+/// distribution. Tasks that are known to be idle do not count, nor does the master itself; of readers, idle
+/// ones stay apart, too, where the others leave a choice. Among equals it gets the slot whose cores have the
+/// least load, then whose CPUs have; then
 ///  - the one whose mask it already has, so that a restarted daemon moves no task;
 ///  - the nearest to what the placement wants it near to;
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
@@ -83,8 +84,10 @@ class Assignments {
         unsigned given; ///< the first one that it was given
         Weight weight = one_cpu;
         bool is_weighed = false;
-        bool is_counted = false; ///< among the peers of its slot
-        bool is_moved = false;   ///< by move(): it stays there, however many others do
+        bool is_counted = false;  ///< among the peers of its slot that are not idle
+        bool is_there = false;    ///< among all of them
+        bool has_workers = false; ///< in the same distribution: it leaves its slot to them
+        bool is_moved = false;    ///< by move(): it stays there, however many others do
         bool is_fresh =
             false; ///< it was a reader until now, or is one since: chosen once more at the next look
         unsigned dealt_in = 0; ///< the world in which it was looked at last
@@ -102,20 +105,22 @@ class Assignments {
     void move(const TaskId& task, unsigned table, unsigned from, const Slot& to);
 
   private:
+    struct Peers {
+        unsigned busy = 0, all = 0;
+    };
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
         bool is_of_groups = false;          ///< the slots inside a group count, not the group
         CpuLoad::Around own;                ///< what it puts on groups and nodes
-        /// By family (0: of all) and slot, how many tasks are there that are not idle.
-        std::unordered_map<std::uint64_t, unsigned> peers;
+        /// By family (0: of all) and slot, how many tasks are there that are not idle, and how many in all.
+        std::unordered_map<std::uint64_t, Peers> peers;
         std::size_t seats = 0; ///< it is free again with the last one
     };
     static std::uint64_t peer_key(const TaskId& family, unsigned slot) {
         return std::uint64_t{static_cast<std::uint32_t>(family.tid)} << 32U | slot;
     }
-    void count_peer(Seat& seat, bool counts);
-    [[nodiscard]] std::pair<unsigned, unsigned> peers(const SlotRequest& request, unsigned table,
-                                                      unsigned slot) const;
+    void count_peer(Seat& seat, bool is_busy, bool is_there);
+    [[nodiscard]] Peers peers(unsigned table, unsigned slot, const TaskId& family = {}) const;
     [[nodiscard]] std::size_t divided(const SlotRequest& request, Seat& seat, std::size_t chosen);
     unsigned table_of(const DistributionId& distribution);
     [[nodiscard]] std::size_t best(const SlotRequest& request, unsigned number);

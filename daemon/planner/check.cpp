@@ -80,7 +80,7 @@ class Checker {
         if (policy.exclusive != policy::Exclusive::no && !policy.placement.cpus)
             wanted_.push_back(
                 {&policy, &policy.placement, machine_.topology.online - machine_.topology.isolated});
-        // One with errors is not in force, and takes nothing from others.
+        // A policy with errors is not in force, and takes nothing from others.
         if (errors_ > errors)
             wanted_.erase(wanted_.begin() + static_cast<std::ptrdiff_t>(wanted), wanted_.end());
     }

@@ -58,7 +58,7 @@ class Alternation {
     Effect growth_;
 };
 
-/// One row of the table before/after.
+/// A row of the table before/after.
 struct Figure {
     std::string_view name, unit;
     std::optional<measure::Interval> before, after; ///< no value: too few samples, or nothing counts

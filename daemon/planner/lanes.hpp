@@ -151,6 +151,10 @@ void tell_of_mixed(const topology::Topology& topology, Placements& into);
 /// the others say whom they give way to.
 void settle_shared_lines(const machine::Machine& machine, Placements& into);
 
+/// Targets for what no policy places: interrupts, RPS, and the kernel's own masks are kept off the CPUs of
+/// `isolate: true`.
+void keep_off_isolated(const machine::Machine& machine, Placements& into);
+
 /// The target that decides what this one's subject is set to: itself, but on a line that serves others, too.
 /// `is_released` says which policies are let go: they decide nothing.
 [[nodiscard]] const QueueTarget& decider(const Placements& placements, const QueueTarget& target,

@@ -112,8 +112,8 @@ struct Joined {
 [[nodiscard]] std::optional<std::size_t> rule_of(const policy::Policy& policy, std::string_view name,
                                                  unsigned index, const Joined* joined);
 
-/// True if what the thread has asked for is in force under this policy. It has a place of its own from then
-/// on, also while its process settles.
+/// True if what the thread has asked for is in force under this policy. The thread has a place of its own
+/// from then on, also while its process settles.
 [[nodiscard]] bool is_in_force(const policy::Policy& policy, const Joined* joined);
 
 } // namespace affinityd::planner

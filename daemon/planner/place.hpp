@@ -29,14 +29,14 @@ struct ProcessView {
     bool reads_nothing = false; ///< it holds listeners that others take connections from: it is no reader
 };
 
-/// One thread of it.
+/// A thread of the process.
 struct ThreadView {
     const inventory::Thread& thread;
     unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
     /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
     /// change).
     bool may_be_reset = false;
-    /// Its mask when it was found in place, without our doing and so without a record; null: it was not.
+    /// The mask that the thread had in place without our doing, and so without a record; null: none.
     const CpuSet* found = nullptr;
     const Joined* joined = nullptr; ///< what it has asked for; null: nothing
 };

@@ -200,6 +200,7 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     resolved.active = true;
     if (policy.exclusive == policy::Exclusive::no || run.released.contains(policy.name)) return;
     run.result.claimed |= resolved.allowed;
+    if (policy.isolate) run.result.isolated |= resolved.allowed;
     run.result.claims.push_back({policy.name, resolved.allowed});
 }
 
@@ -222,8 +223,8 @@ LaneLoad first_load(const Run& run, const std::vector<std::vector<Interfaces::Gr
     return load;
 }
 
-/// The interrupts that a policy names go where the lane rule has queues without readers. Those of NICs come
-/// first: one whose queue some policy has placed stays there.
+/// The interrupts that a policy names go where the lane rule has queues without readers. Policies place
+/// queues of NICs first: an interrupt that is placed stays there.
 void add_named_irqs(Run& run, const ResolvedPolicy& resolved, LaneLoad& load) {
     const Policy& policy = *resolved.policy;
     if (policy.irqs.empty() || policy.model == policy::Model::none) return;
@@ -421,6 +422,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
                                        found.message, found.hint});
     tell_of_mixed(machine.topology, run.result);
     settle_shared_lines(machine, run.result);
+    keep_off_isolated(machine, run.result);
     run.result.number = before == nullptr ? 0 : before->number + 1;
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

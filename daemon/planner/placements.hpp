@@ -34,8 +34,8 @@ struct Readers {
     friend auto operator<=>(const Readers&, const Readers&) = default;
 };
 
-/// How many readers there are of each policy, counted as tasks are distributed (processes, or threads). It
-/// names the interfaces of `nics: auto`, and says which interfaces share their readers.
+/// How many readers there are of each policy, counted as tasks are distributed (processes, or threads). Names
+/// the interfaces of `nics: auto`, and says which of them share readers.
 struct NicUsage : std::map<std::string, std::map<Readers, unsigned>> {
     using map::map;
     /// By policy: ends of pairs (veth) that its readers in other network namespaces are behind.
@@ -43,8 +43,8 @@ struct NicUsage : std::map<std::string, std::map<Readers, unsigned>> {
     friend bool operator==(const NicUsage&, const NicUsage&) = default;
 };
 
-/// An interrupt, steering map, flow table or number of queues that a policy wants set. Its present
-/// value is no part of it.
+/// An interrupt, steering map, flow table or number of queues that a policy wants set. The present value is
+/// no part of it.
 struct QueueTarget {
     Subject subject;
     Setting wanted;  ///< one CPU for an interrupt; the empty set for steering that is to be off; for a flow
@@ -54,10 +54,13 @@ struct QueueTarget {
     Reason reason;
     std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
     unsigned rank = 0;            ///< among the targets of one line: the lowest decides
+    /// CPUs that a subject which no policy places is kept off; it may have all others of its original,
+    /// or `wanted`, all others of the machine, if there are none. Empty: it is placed.
+    CpuSet off = {};
     /// The same is wanted of the same subject, for whatever reason.
     [[nodiscard]] bool is_same(const QueueTarget& other) const {
         return subject == other.subject && wanted == other.wanted && nic == other.nic &&
-               policy == other.policy && rank == other.rank;
+               policy == other.policy && rank == other.rank && off == other.off;
     }
 };
 
@@ -162,6 +165,7 @@ struct Placements {
     CpuSet online;
     std::vector<Claim> claims;       ///< of `exclusive: true` policies that are carried out and not released
     CpuSet claimed;                  ///< all of them together
+    CpuSet isolated;                 ///< those of them with `isolate: true`
     std::vector<QueueTarget> queues; ///< numbers of queues first
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
@@ -177,9 +181,8 @@ struct Placements {
 /// Names of policies that were told to let go: they claim nothing.
 using Released = std::set<std::string, std::less<>>;
 
-/// `before`: an earlier result, which may be of other policies. Its lanes are kept where they can be; those
-/// of interfaces that need other lanes than before, or may have them elsewhere, may go to cores that are much
-/// less busy.
+/// `before`: an earlier result, maybe of other policies, whose lanes stay where they can. Lanes of interfaces
+/// that need others than before, or may have them elsewhere, may go to cores that are much less busy.
 [[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
                                  const NicUsage& usage, const Placements* before = nullptr,
                                  const Released& released = {});

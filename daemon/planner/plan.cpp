@@ -34,7 +34,7 @@ bool narrowed_already(const UndoPointer& record, const CpuSet& wanted, const Cpu
     return granted_already(record, wanted, present, online) && wanted.contains(present & online);
 }
 
-/// One thread, with what is known of its past.
+/// A thread, with what is known of its past.
 struct Case {
     const Planning& planning;
     const ProcessView& process;
@@ -64,8 +64,8 @@ struct Case {
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || narrowed_already(record, wanted, present(), online());
     }
-    /// It is where it should be. If that is the kernel's doing, its record ends when CPUs return, unless it
-    /// is brought up to date.
+    /// The thread is where it should be. If that is the kernel's doing, the record ends when CPUs return,
+    /// unless it is brought up to date.
     [[nodiscard]] ThreadPlan in_place() const {
         return {.state = State::in_place,
                 .is_by_kernel = record && !is_as_given(*record, present(), online()) && is_ours()};
@@ -76,20 +76,25 @@ struct Case {
                 .action = Action{TaskMask{thread.id, process.id.tid, thread.comm}, thread.allowed, to,
                                  std::move(policy), std::move(reason), restore, record}};
     }
-    /// Its original back, if the mask is still ours; a mask that another program set since then stays.
+    /// Restores the original if the mask is still ours; a mask that another program set since then stays.
     [[nodiscard]] ThreadPlan restored(std::string policy, Reason why) const {
         if (!is_ours()) return {.state = State::foreign, .forget = true};
         return change(record->original.cpus(), std::move(policy), std::move(why), true);
     }
 };
 
+/// A kernel thread of an interrupt goes where that goes.
+bool follows_interrupt(const inventory::Thread& thread) {
+    return thread.is_kernel() && thread.comm.starts_with("irq/");
+}
+
 /// No policy places the thread, and others have claimed CPUs that it could have: off these. No value: it is
 /// not concerned.
 std::optional<ThreadPlan> plan_kept_off(const Case& c) {
     const auto& placements = c.planning.placements;
     const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
-    const CpuSet taken = original & placements.claimed;
-    if (taken.empty() || c.view.thread.is_kernel()) return std::nullopt;
+    const CpuSet taken = original & (c.view.thread.is_kernel() ? placements.isolated : placements.claimed);
+    if (taken.empty() || follows_interrupt(c.view.thread)) return std::nullopt;
     const CpuSet rest = (original & placements.online) - taken;
     if (rest.empty()) return ThreadPlan{}; // an administrator put it there: a task needs some CPU
     auto kept_off = placements.kept_off(taken);
@@ -123,7 +128,7 @@ ThreadPlan plan_wanted(const Case& c) {
         return {.state = State::left_alone};
     auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
-        // Its policy may be out of force because others have claimed all its CPUs.
+        // The policy may be out of force because others have claimed all its CPUs.
         if (target.error() == NoPlace::inactive && (!c.record || c.is_ours()))
             if (auto kept_off = plan_kept_off(c)) {
                 if (kept_off->state == State::unwanted) kept_off->state = State::left_alone;
@@ -224,8 +229,24 @@ std::vector<Problem> NarrowProcesses::problems() const {
     return problems;
 }
 
+Setting wanted_of(const QueueTarget& target, const UndoPointer& record, const Setting& present,
+                  const CpuSet& online) {
+    if (target.off.empty()) return target.wanted;
+    CpuSet rest = (record ? record->original : present).cpus() - target.off;
+    if (rest.intersects(online)) return rest;
+    // RPS to no CPU is off; all else needs some.
+    return std::holds_alternative<SteeringMask>(target.subject) ? Setting(CpuSet{}) : target.wanted;
+}
+
 bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,
                  const CpuSet& online) {
+    if (!target.off.empty()) {
+        const auto known = undo.find(target.subject);
+        const auto wanted = wanted_of(target, known, present, online);
+        if (!known || !is_as_given(*known, present, online))
+            return !present.cpus().intersects(target.off & online); // whatever other programs have set
+        return same(present, wanted, online) || granted_already(known, wanted, present, online);
+    }
     const bool is_irq = std::holds_alternative<IrqMask>(target.subject);
     const bool is_enough =
         std::holds_alternative<FlowTable>(target.subject) && present.count() >= target.wanted.count();
@@ -238,13 +259,11 @@ bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLo
 std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                  const Setting& present) {
     if (is_in_place(target, present, planning.undo, planning.placements.online)) return std::nullopt;
-    Action action{target.subject,
-                  present,
-                  target.wanted,
-                  target.policy,
-                  target.reason,
-                  false,
-                  planning.undo.find(target.subject)};
+    auto record = planning.undo.find(target.subject);
+    Action action{
+        target.subject, present,       wanted_of(target, record, present, planning.placements.online),
+        target.policy,  target.reason, false,
+        record};
     if (is_put_off(planning, action)) return std::nullopt;
     return action;
 }

@@ -78,6 +78,10 @@ class NarrowProcesses {
     std::map<std::string, std::pair<std::size_t, std::string>> found_; ///< how many, and about the first
 };
 
+/// The setting that a target wants of its subject, which is set to `present`, and has this record.
+[[nodiscard]] Setting wanted_of(const QueueTarget& target, const UndoPointer& record, const Setting& present,
+                                const CpuSet& online);
+
 /// True if an interrupt, steering map or flow table is set to what its target wants, or to what the kernel
 /// grants in place of that.
 [[nodiscard]] bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,

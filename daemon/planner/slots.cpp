@@ -45,7 +45,7 @@ std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const
     return groups_of(topology, level_of(spread), allowed);
 }
 
-/// One place of each group, then the next of each: a0 b0 a1 b1 ...
+/// Takes a place of each group, then the next of each: a0 b0 a1 b1 ...
 std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::vector<CpuSet>& places) {
     std::vector<std::vector<CpuSet>> rows(groups.size());
     for (const auto& place : places)

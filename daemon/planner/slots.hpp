@@ -50,8 +50,8 @@ struct Slot {
 [[nodiscard]] bool parts_isolated(const topology::Topology& topology, policy::Bind bind,
                                   const CpuSet& allowed);
 
-/// Those of the slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU
-/// were left.
+/// The slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU were
+/// left.
 [[nodiscard]] std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset);
 
 /// The CPUs that an expression stands for on a machine. They are online, except for CPU numbers that are

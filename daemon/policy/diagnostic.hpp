@@ -15,7 +15,7 @@ namespace affinityd::policy {
 enum class Severity { note, warning, error };
 [[nodiscard]] std::string_view to_string(Severity severity);
 
-/// One finding about a policy file.
+/// A finding about a policy file.
 struct Diagnostic {
     Severity severity = Severity::error;
     Position at;             ///< file:line:column of the first offending byte

@@ -299,10 +299,16 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
 /// Keys that do not go together; most are no error, because people compare.
 void check_together(const Fields& fields, const Policy& policy, Report& report) {
     const auto name_of = [&](std::string_view key) -> const Node& { return *fields.find(key)->name; };
-    if (policy.everything_else && policy.exclusive != Exclusive::no)
+    if (policy.isolate && fields.find("exclusive") != nullptr && policy.exclusive == Exclusive::no)
+        report.error(name_of("exclusive"),
+                     "'exclusive: false' with 'isolate: true', which keeps tasks off, too",
+                     "leave 'exclusive' out");
+    if (policy.everything_else && (policy.exclusive != Exclusive::no || policy.isolate))
         report.error(
-            name_of("exclusive"),
-            "'exclusive' with 'default: true': it would keep everything that has a policy off these CPUs");
+            name_of(policy.isolate ? "isolate" : "exclusive"),
+            fmt::format(
+                "'{}' with 'default: true': it would keep everything that has a policy off these CPUs",
+                policy.isolate ? "isolate" : "exclusive"));
     if (policy.placement.spread != Spread::any && policy.placement.bind == Bind::set &&
         fields.find("spread") != nullptr && fields.find("bind") != nullptr)
         report.warn(name_of("spread"),
@@ -398,6 +404,7 @@ Policy read_document(const Node& root, Report& report) {
     fields.read("settle", policy.settle);
     check_model(fields, policy, report);
     check_together(fields, policy, report);
+    if (policy.isolate && policy.exclusive == Exclusive::no) policy.exclusive = Exclusive::yes;
     return policy;
 }
 

@@ -57,6 +57,7 @@ constexpr std::array key_table{
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "The first of these rules that fits a thread places it.", of_tasks},
     Key{Level::top, "allow_join", Type::slots, {}, "none", "", "arrivals", "Threads of these processes may join these slots through libaffinity(3).", of_tasks},
     Key{Level::top, "exclusive", Type::choice, exclusives, "false", "", "true", "The daemon keeps every other task off these CPUs while a program of the policy runs (true), or at all times (always).", of_tasks},
+    Key{Level::top, "isolate", Type::boolean, {}, "false", "", "true", "The daemon also keeps interrupts, kernel threads and their work off these CPUs, as far as they can be moved; exclusive is true then.", of_tasks},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "The daemon keeps interrupts off the worker's core, but in its cache group.", of_queues},
     Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "The daemon sets XPS, RPS and RFS along with the interrupts of the NICs.", of_queues},
     Key{Level::top, "steer", Type::choice, steers, "auto", "", "accept", "The daemon brings connections to the worker on whose lane their packets arrive.", of_lanes},

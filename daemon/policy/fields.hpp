@@ -49,7 +49,7 @@ enum class Type {
     described ///< of another language: what Key::unit says
 };
 
-/// One key of the language. The table of these is the one place that says which keys exist: the reader, its
+/// A key of the language. The table of these is the one place that says which keys exist: the reader, its
 /// messages, the JSON Schema and the blocks of affinityd.policy(5) come from it or are tested against it.
 struct Key {
     Level level;
@@ -65,7 +65,7 @@ struct Key {
 };
 
 [[nodiscard]] std::span<const Key> all_keys();
-/// Those of one level, which are side by side in the table.
+/// The keys of one level, which are side by side in the table.
 [[nodiscard]] std::span<const Key> keys_of(Level level);
 /// "a number from 1 to 3" and the like, for messages and the manual.
 [[nodiscard]] std::string type_name(const Key& key);
@@ -134,7 +134,7 @@ class Fields {
     std::vector<Entry> named_; ///< these, and those without a value
 };
 
-/// One policy file; reports what is wrong and gives what could be read.
+/// Reads a policy file; reports what is wrong and gives what could be read.
 [[nodiscard]] Policy read_document(const Node& root, Report& report);
 
 /// Calls `take(key, value)` for each key at the top that has words, or true and false, and nothing else to
@@ -142,6 +142,7 @@ class Fields {
 template <class Of, class Take>
 void each_word(Of& policy, const Take& take) {
     take("exclusive", policy.exclusive);
+    take("isolate", policy.isolate);
     take("separate", policy.separate);
     take("steering", policy.steering);
     take("steer", policy.steer);

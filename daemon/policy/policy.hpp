@@ -45,7 +45,7 @@ struct Position {
     friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// One key of `match`: holds if any of its patterns (or ports) does.
+/// A key of `match`: holds if any of its patterns (or ports) does.
 struct Condition {
     /// In the order of the key table.
     enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
@@ -79,7 +79,7 @@ struct Placement {
     bool has_spread = false, has_bind = false; ///< the file says so, for the policy or for the rule
 };
 
-/// One entry of `threads`; the first whose conditions hold wins.
+/// An entry of `threads`; the first whose conditions hold wins.
 struct ThreadRule {
     std::vector<Pattern> names; ///< any of; empty: every name
     std::optional<std::pair<unsigned, unsigned>>
@@ -103,7 +103,7 @@ enum class Together {
     measured ///< no group: each on a CPU of its own, as close to the others as can be
 };
 
-/// One file of policies.d, checked: defaults are filled in, and no value needs another check.
+/// A file of policies.d, checked: defaults are filled in, and no value needs another check.
 struct Policy {
     std::string name; ///< file name without .yaml; unique
     std::string description;
@@ -125,6 +125,8 @@ struct Policy {
     /// Slots that threads may put themselves into: of `threads`, or `arrivals_slot`.
     std::vector<std::string> allow_join;
     Exclusive exclusive = Exclusive::no; ///< every other task is kept off these CPUs
+    bool isolate =
+        false; ///< and so is what else can be moved: interrupts, kernel threads; never without `exclusive`
 
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
@@ -144,7 +146,7 @@ struct Policy {
     /// 0 to one minute. A new process has all CPUs of the policy for so long, or until it has made its
     /// threads.
     std::chrono::milliseconds settle{2000};
-    /// It is for interrupts that it names, whether or not a process matches.
+    /// True: the policy is for interrupts that it names, whether or not a process matches.
     [[nodiscard]] bool names_interrupts() const { return !nics_auto || !irqs.empty(); }
 };
 

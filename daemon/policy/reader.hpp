@@ -12,7 +12,7 @@
 
 namespace affinityd::policy {
 
-/// One file's text and where it comes from.
+/// A file's text and where it comes from.
 struct Document {
     std::string path; ///< for messages; its last part without .yaml names the policy
     std::string text;

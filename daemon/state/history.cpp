@@ -174,8 +174,8 @@ void History::Close::operator()(sqlite3* database) const { sqlite3_close_v2(data
 
 Result<History::Database> History::open_file(const std::string& path, int flags) {
     // Created for root alone: another user who may read the files beside it may hold a lock that writers wait
-    // for. One that is there is not opened here: to close it would end the locks that SQLite has on it
-    // (fcntl(2)). The call below says why it cannot be created.
+    // for. A file that is there is not opened here: to close it would end the locks that SQLite has on it
+    // (fcntl(2)). The call below says why a file cannot be created.
     if ((flags & SQLITE_OPEN_CREATE) != 0)
         static_cast<void>(
             host::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)));
@@ -279,8 +279,8 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
     return std::unexpected(*fault);
 }
 
-/// One part in 16 at a time, and never the record just written: a clock that jumped ahead for one record must
-/// not empty the history.
+/// Drops one part in 16 at a time, and never the record just written: a clock that jumped ahead for one
+/// record must not empty the history.
 Result<void> History::trim(std::int64_t now) {
     auto* database = database_.get();
     const auto page = ask(database, "PRAGMA page_size").value_or(4096);

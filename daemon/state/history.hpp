@@ -19,7 +19,7 @@ namespace affinityd::state {
 /// The values of MeasurementRecord::kind.
 inline constexpr std::array<std::string_view, 10> measurement_kinds{
     "ttcp", "models", "passive", "locality", "trial", "auto", "latency", "sharing", "smt", "cache"};
-/// Those of them that affinityctl writes: what an experiment found.
+/// The kinds that affinityctl writes: what an experiment found.
 inline constexpr std::array<std::string_view, 5> experiment_kinds{"models", "latency", "sharing", "smt",
                                                                   "cache"};
 /// The longest MeasurementRecord::detail. A matrix of latencies between 256 CPUs, with intervals, takes some
@@ -36,7 +36,7 @@ struct MeasuredFigures {
     friend bool operator==(const MeasuredFigures&, const MeasuredFigures&) = default;
 };
 
-/// One measurement as it is kept: what is asked for often as columns, the rest as the text it came in.
+/// A measurement as it is kept: what is asked for often as columns, the rest as the text it came in.
 struct MeasurementRecord : MeasuredFigures {
     std::int64_t id = 0;   ///< given by the history, ascending; ignored by append
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)

@@ -20,11 +20,11 @@
 
 namespace affinityd::state {
 
-/// The undo journal: one record for each subject that was changed, on disk before the change. It lives under
-/// the runtime directory, because affinity does not outlive a boot: a text file to which a line is appended
-/// for each change of a record, and a second one that confirms it; the last line of a subject counts. Each
-/// line is one write(2), and no fsync: the file need only survive the daemon, not the machine. When most of
-/// it is history, a pass writes it anew beside the file, and puts that in its place when it is whole.
+/// The undo journal: one record for each subject that was changed, on disk before the change. The journal
+/// lives under the runtime directory, because affinity does not outlive a boot: a text file to which each
+/// change of a record appends a line, and a second one that confirms it; the last line of a subject counts.
+/// Each line is one write(2), and no fsync: the file need only survive the daemon, not the machine. When most
+/// of it is history, a pass writes it anew beside the file, and puts that in its place when it is whole.
 class Journal final : public planner::UndoLookup {
   public:
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
@@ -34,7 +34,7 @@ class Journal final : public planner::UndoLookup {
     Journal& operator=(Journal&&) noexcept = default;
     ~Journal() override { give_up_rewrite(); }
 
-    /// The record in force; null: there is none. It stays as it is when the journal changes.
+    /// The record in force, which stays as it is when the journal changes; null: there is none.
     [[nodiscard]] planner::UndoPointer find(const machine::Subject& subject) const override;
     [[nodiscard]] bool contains(const machine::Subject& subject) const { return held_.contains(subject); }
     /// The same with the name that the subject had then.

@@ -95,12 +95,14 @@ namespace {
 
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;
 using machine::TaskMask;
 using machine::UnitCpuset;
 
+constexpr std::array<std::string_view, 2> kernel_masks{"interrupts", "work"};
 constexpr std::array<std::string_view, 4> standings{"held", "kept", "back", "gone"};
 constexpr std::string_view unknown = "none"; ///< in the place of a standing: the subject has no record
 constexpr std::string_view no_setting = "-"; ///< in the place of `before`
@@ -135,6 +137,11 @@ struct SubjectFields {
     LineWriter operator()(const UnitCpuset& cpuset) const {
         LineWriter line("unit");
         line.escaped(cpuset.unit).plain("").plain("").plain("");
+        return line;
+    }
+    LineWriter operator()(const KernelMask& mask) const {
+        LineWriter line("kernel");
+        line.plain(kernel_masks.at(static_cast<std::size_t>(mask.of))).plain("").plain("").plain("");
         return line;
     }
 };
@@ -176,12 +183,19 @@ std::optional<Subject> parse_flows(const Fields& fields) {
     return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex, fields[0] == "port-flows"};
 }
 
+std::optional<Subject> parse_kernel(const Fields& fields) {
+    const auto found = std::ranges::find(kernel_masks, fields[1]);
+    if (found == kernel_masks.end()) return std::nullopt;
+    return KernelMask{static_cast<KernelMask::Of>(found - kernel_masks.begin())};
+}
+
 std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "task") return parse_task(fields);
     if (fields[0] == "irq" || fields[0] == "line") return parse_irq(fields);
     if (fields[0] == "steering" || fields[0] == "port") return parse_steering(fields);
     if (fields[0] == "flows" || fields[0] == "port-flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
+    if (fields[0] == "kernel") return parse_kernel(fields);
     return std::nullopt;
 }
 
@@ -241,6 +255,7 @@ struct Compare {
         return std::tuple(interface_of(a), a.queue) < std::tuple(interface_of(b), b.queue);
     }
     bool operator()(const UnitCpuset& a, const UnitCpuset& b) const { return a.unit < b.unit; }
+    bool operator()(const KernelMask& a, const KernelMask& b) const { return a.of < b.of; }
     bool operator()(const auto&, const auto&) const { return false; }
 };
 

@@ -106,7 +106,7 @@ struct Record {
     [[nodiscard]] bool explains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
 };
 
-/// One line of the undo journal. Names are escaped: they are hostile bytes.
+/// A line of the undo journal. Names are escaped: they are hostile bytes.
 struct Line {
     machine::Subject subject;
     Record record; ///< without terms: nothing is known of the subject any more

@@ -63,6 +63,10 @@ struct SubjectForm {
     json operator()(const planner::UnitCpuset& cpuset) const {
         return {{"kind", "unit"}, {"unit", cpuset.unit}};
     }
+    json operator()(const planner::KernelMask& mask) const {
+        return {
+            {"kind", "kernel"}, {"nic", "machine"}, {"queue", machine::to_string(machine::Subject(mask))}};
+    }
 };
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.
@@ -169,7 +173,7 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     }
 }
 
-/// Its own request, in words.
+/// A thread's own request, in words.
 std::string joined_text(const planner::Joined& joined) {
     std::string text;
     if (!joined.slot.empty()) text = "it joined the slot " + joined.slot;
@@ -341,6 +345,14 @@ json to_json(const PolicyStatus& policy) {
     if (const auto& accepts = policy.packets.accepts; accepts.workers > 0)
         value["accepts"] = {{"workers", accepts.workers}, {"least", accepts.least}, {"most", accepts.most}};
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
+    if (const auto& found = policy.interruptions) {
+        const auto& [devices, timers, calls, others] = found->counts;
+        value["interruptions"] = {{"seconds", found->length.count()},
+                                  {"device", devices},
+                                  {"timer", timers},
+                                  {"call", calls},
+                                  {"other", others}};
+    }
     return value;
 }
 
@@ -427,6 +439,13 @@ json trial_json(const TrialStatus& trial) {
     return value;
 }
 
+json acknowledged_json(const Acknowledged& problems) {
+    json value = json::object();
+    for (const auto& [name, end] : problems)
+        value[name] = iso_time(end);
+    return value;
+}
+
 json refused_json(const Overview& overview, bool with_names = true) {
     json refused = json::object();
     for (auto [subject, why] : overview.refused) {
@@ -463,6 +482,7 @@ json to_json(const Overview& overview) {
             {"policies", list_of(overview.policies)},
             {"released_processes", overview.released},
             {"problems", list_of(overview.problems)},
+            {"acknowledged", acknowledged_json(overview.acknowledged)},
             {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)},
@@ -563,6 +583,7 @@ std::string to_text(const accounting::HistoryReport& report) {
 }
 
 std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+std::string to_text(const Acknowledged& problems) { return dump(acknowledged_json(problems)); }
 
 state::MeasurementRecord record_of(const std::string& policy, const planner::AutoChoice& choice) {
     state::MeasurementRecord record;

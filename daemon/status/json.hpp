@@ -47,7 +47,8 @@ namespace affinityd::status {
 [[nodiscard]] std::string to_text(const std::optional<accounting::MeasurementReport>& report);
 [[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
 [[nodiscard]] std::string to_text(const LocalStatus& local);
-/// Those under way, and the last that are over.
+[[nodiscard]] std::string to_text(const Acknowledged& problems);
+/// The trials under way, and the last that are over.
 [[nodiscard]] std::string to_text(const std::vector<TrialStatus>& trials,
                                   const std::vector<TrialStatus>& ended);
 [[nodiscard]] std::string names_text(const std::vector<std::string>& folders, const std::set<int>& pids);

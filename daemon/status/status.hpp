@@ -76,6 +76,14 @@ struct JoinedStatus {
     std::map<std::string, std::size_t> slots{}; ///< all that may be joined; none without allow_join
 };
 
+/// Interruptions of the CPUs that a policy has for itself, by the kernel's counters.
+struct Interruptions {
+    enum class Kind : std::uint8_t { device, timer, call, other }; ///< call: by other CPUs (IPI)
+    using Counts = std::array<std::uint64_t, 4>;                   ///< by Kind
+    std::chrono::seconds length{};                                 ///< that they were counted for
+    Counts counts{};
+};
+
 /// The tasks that a policy holds.
 struct Held {
     std::size_t processes = 0;
@@ -120,6 +128,7 @@ struct PolicyStatus {
         } accepts{};
     };
     Packets packets{};
+    std::optional<Interruptions> interruptions{}; ///< no value: it has no CPUs for itself, or not long enough
 };
 
 struct QueueStatus {
@@ -204,6 +213,9 @@ struct TrialStatus {
 };
 
 /// A wish that cannot be met now, and since when it was known.
+/// Problems that an administrator knows of, by their names, and until when.
+using Acknowledged = std::map<std::string, std::chrono::system_clock::time_point>;
+
 struct ProblemStatus {
     planner::Problem problem;
     std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
@@ -247,6 +259,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};
+    Acknowledged acknowledged{};
     std::vector<TrialStatus> trials{};
     accounting::CostReport costs{};
     std::optional<planner::Crowding> crowding; ///< the worst; no value: none is known
@@ -270,7 +283,7 @@ struct ThreadExplanation {
 [[nodiscard]] std::optional<policy::Position> decided_by(const policy::Policy& policy,
                                                          const ThreadExplanation& thread);
 
-/// One policy that was considered for a process.
+/// A policy that was considered for a process.
 struct Considered {
     std::string policy;
     policy::Position at;
@@ -291,7 +304,7 @@ struct ProcessExplanation {
     std::vector<std::string> nics;
     std::string nics_note; ///< as in ProcessStatus
     std::string way{};     ///< from its network namespace to these, hop by hop; "": it is in the daemon's
-    /// Its listeners that get the connections of one CPU, and why others do not.
+    /// The listeners that get the connections of one CPU, and why others do not.
     struct Accepting {
         struct Listener {
             std::uint16_t port = 0;
@@ -308,7 +321,7 @@ struct ProcessExplanation {
         std::optional<Handed> datagrams{}; ///< the same of datagrams
         std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
-    /// Its connections, as far as known.
+    /// The process's connections, as far as known.
     struct Receiving {
         std::optional<LocalStatus> local{}; ///< no value: none was seen
         std::vector<locality::ArrivalPlace> arrivals{};

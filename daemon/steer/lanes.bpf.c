@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* A new connection goes to a listener of the lane where its first packet arrives, and so does each datagram to a socket without a peer. The
- * kernel lets only programs under the GPL look at sockets; so this one may be used under either license. One is loaded for each network
- * namespace. */
+ * kernel lets only programs under the GPL look at sockets; so this one may be used under either license. The daemon loads one for each
+ * network namespace. */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -153,7 +153,7 @@ static __always_inline int tell(struct seq_file *seq, struct sock *sk) {
     return 0;
 }
 
-/* What a process has open, where the kernel refuses the other iterator. */
+/* Walks what a process has open, where the kernel refuses the other iterator. */
 SEC("iter/task_file")
 int of_files(struct bpf_iter__task_file *ctx) {
     struct task_struct *task = ctx->task;

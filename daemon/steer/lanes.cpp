@@ -151,7 +151,7 @@ struct Lanes::Program {
         return 0;
     }
 
-    /// Those of this namespace in a table by address.
+    /// The entries of this namespace in a table by address.
     template <class Value>
     [[nodiscard]] std::map<Address, Value> in_force(const char* table) const {
         std::map<Address, Value> found;

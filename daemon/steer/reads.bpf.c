@@ -205,8 +205,8 @@ static __always_inline int note_stranger(struct sock *sk, const struct steer_add
     return 1;
 }
 
-/* The last one on an address takes its entry along: others may open and close as many as they like. One that begins to listen there in this
- * very moment is in the daemon's next list. */
+/* The last listener on an address takes the entry along: others may open and close as many as they like. A socket that begins to listen there
+ * in this very moment is in the daemon's next list. */
 static __always_inline void forget_stranger(struct sock *sk) {
     __u32 *is_counted = bpf_sk_storage_get(&counted, sk, 0, 0);
     struct steer_stranger *its;
@@ -219,9 +219,9 @@ static __always_inline void forget_stranger(struct sock *sk) {
     if (its && __sync_fetch_and_sub(&its->number, 1) == 1) bpf_map_delete_elem(&strangers, &is.at);
 }
 
-/* A listener of a process that is followed, or one more of an address that is steered, is marked, and the daemon told. One on a more specific
- * address than that keeps its connections from the first, as the program that steers leaves its address alone from now on. All others, as any
- * user may open on addresses of his own, do not matter. */
+/* Marks a listener of a process that is followed, or one more of an address that is steered, and tells the daemon. A listener on a more
+ * specific address than that keeps its connections from the first, as the program that steers leaves that address alone from now on. All
+ * others, as any user may open on addresses of his own, do not matter. */
 static __always_inline void note_listener(struct sock *sk) {
     const __u32 process = bpf_get_current_pid_tgid() >> 32;
     struct steer_found is = {};

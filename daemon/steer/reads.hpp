@@ -50,8 +50,8 @@ struct Taker {
 
 /// Counts each read of a TCP socket in the kernel, by a BPF program at the tracepoint
 /// tcp:tcp_rcv_space_adjust and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all
-/// that is not TCP: that one is called for each read of TCP, too, and costs a busy server some percent. It
-/// counts from open() to its end. Source: reads.bpf.c.
+/// that is not TCP: that one is called for each read of TCP, too, and costs a busy server some percent.
+/// Counting lasts from open() to the end of the object. Source: reads.bpf.c.
 class Reads {
   public:
     struct Options {
@@ -80,8 +80,8 @@ class Reads {
     Opened take_events();
     /// Listeners that these processes open from now on are marked, and no others'.
     void mark_listeners_of(const std::set<int>& processes) const;
-    /// Tells from now on who reads marked sockets of UDP, too, or does so no more. It costs each read of any
-    /// socket some, so it is for as long as that is not known. Needs has_other_protocols().
+    /// Tells from now on who reads marked sockets of UDP, too, or does so no more. Each read of any socket
+    /// pays for that, so callers want it only until they know. Needs has_other_protocols().
     void note_readers(bool wanted);
     /// The program that goes through the descriptors of a process: for Lanes::mark().
     [[nodiscard]] bpf_program* walk(bool marks_datagrams) const;

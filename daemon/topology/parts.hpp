@@ -9,7 +9,7 @@
 
 namespace affinityd::topology {
 
-/// One thing that a machine is made of, with what is inside it: for pictures and lists.
+/// A thing that a machine is made of, with what is inside it: for pictures and lists.
 struct Part {
     enum class Kind { machine, drawer, book, package, node, die, cache, cluster, core, cpu };
     Kind kind = Kind::machine;

@@ -25,7 +25,7 @@ constexpr unsigned enough_absent = 4;
 
 std::string folder_of(unsigned cpu) { return "cpu" + std::to_string(cpu); }
 
-/// One level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders
+/// A level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders
 /// cpuN/topology below `cpus`. A set is read at the first CPU of each group only: the kernel gives every
 /// member of a group the same one. Source: Documentation/admin-guide/cputopology.rst.
 class GroupReader {
@@ -250,7 +250,7 @@ std::optional<std::uint64_t> node_memory(const host::Dir& node) {
     return std::nullopt;
 }
 
-/// One for each node, at most: a recording may say more, and the matrix grows with the square.
+/// At most one for each node: a recording may say more, and the matrix grows with the square.
 std::vector<unsigned> distances(const host::Dir& node, std::size_t nodes) {
     constexpr std::size_t longest = 11; // ten digits and a space
     const auto text = node.text("distance").value_or("");

@@ -33,8 +33,8 @@ namespace affinityd::topology {
 /// arch/*/kernel/**/cpuinfo.c and proc.c.
 [[nodiscard]] std::string read_cpu_model(const host::Root& root);
 
-/// The greatest CPU or node number that is read: eight times the most that a kernel can be built for. It
-/// bounds what a hostile recording can take in memory.
+/// The greatest CPU or node number that is read: eight times the most that a kernel can be built for. Bounds
+/// the memory that a hostile recording can take.
 constexpr unsigned greatest_number = 65535;
 
 /// The numbers of the entries called `prefix` and a number, ascending. An Error: they cannot be listed.
@@ -49,8 +49,8 @@ struct PciDevice {
     CpuSet local_cpus;            ///< as the kernel says, offline ones included; empty: not known
 };
 
-/// Those functions whose place matters to a placement: storage, network, display and accelerators, by
-/// address. Source: Documentation/ABI/testing/sysfs-bus-pci. A machine without PCI has none.
+/// The functions whose place matters to a placement: storage, network, display and accelerators, by address.
+/// Source: Documentation/ABI/testing/sysfs-bus-pci. A machine without PCI has none.
 [[nodiscard]] Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root);
 
 /// "NVMe", "SATA", "Ethernet", "GPU", "accelerator", ...; "" for classes that read_pci_devices passes over.

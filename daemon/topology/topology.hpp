@@ -10,7 +10,7 @@
 
 namespace affinityd::topology {
 
-/// One logical CPU. Ids are the kernel's and may repeat across packages; no value: not recorded, or -1.
+/// A logical CPU. Ids are the kernel's and may repeat across packages; no value: not recorded, or -1.
 struct Cpu {
     unsigned id = 0;
     std::optional<int> package, die, cluster, core;

@@ -22,7 +22,7 @@ namespace affinityd::core {
 using Names = std::set<std::string, std::less<>>; ///< of policies
 
 /// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on,
-/// and the placements. Its parts point at each other, so it is neither copied nor moved.
+/// and the placements. The parts point at each other, so a world is neither copied nor moved.
 class World {
   public:
     World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage = {});
@@ -50,7 +50,7 @@ class World {
     [[nodiscard]] policy::Steer steer_of(const policy::Policy& policy) const {
         return steers_[static_cast<std::size_t>(&policy - policies_.policies.data())];
     }
-    /// The time that interrupts have really taken, by CPU. One without a count weighs one CPU.
+    /// Uses the time that interrupts have really taken, by CPU; without a count, the assumed weight.
     void weigh_interrupts(std::map<unsigned, planner::Weight> weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }

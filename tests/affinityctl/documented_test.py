@@ -12,7 +12,7 @@ WORD = r"[a-z][a-z0-9-]*"
 
 
 def subcommands(*verbs):
-    """Those that --help lists; none for a word that is not a verb."""
+    """The verbs that --help lists; none for a word that is not a verb."""
     done = subprocess.run([AFFINITYCTL, *verbs, "--help"], capture_output=True, text=True, check=False)
     _, found, below = done.stdout.partition("\nSubcommands:\n")
     return set(re.findall(rf"^  ({WORD}) ", below, re.MULTILINE)) if found and done.returncode == 0 else set()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `affinityctl explain` prints of a process.
+// The text that `affinityctl explain` prints of a process.
 #include "affinityctl/verbs/verb.hpp"
 
 #include <gtest/gtest.h>

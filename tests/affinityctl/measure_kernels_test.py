@@ -54,7 +54,7 @@ class MeasureKernels(unittest.TestCase):
         return self.run_it(name, *SHORT[name], "--cpus", PAIR, "--state-dir", self.folder.name, *arguments, code=code)
 
     def started(self, name):
-        """One that measures: the masks of its threads, of which every one that is wanted was seen at some moment."""
+        """A run that measures, once each mask that is wanted was seen on some of its threads."""
         child = subprocess.Popen([PROGRAM, "measure", name, *LONG[name], "--cpus", PAIR, "--state-dir", self.folder.name],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(child.communicate)
@@ -135,7 +135,7 @@ class MeasureKernels(unittest.TestCase):
         self.assertEqual(len(alone["refused"]), 2)
 
     def test_go_by_the_caches_of_the_machine(self):
-        """Those of the kernel, or where it tells none, as in some virtual machines, those of the C library."""
+        """The sizes are those of the kernel, or of the C library where the kernel tells none, as in some virtual machines."""
         command = ["cache", "--rounds", "4", "--quanta", "0.2", "--sizes", "16", "--cpus", str(CPUS[0]), "--no-history", "--json"]
         kernel = [pathlib.Path(entry, "size").read_text(encoding="ascii").strip()
                   for entry in pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/cache").glob("index*")

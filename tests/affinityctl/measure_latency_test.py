@@ -52,7 +52,7 @@ class MeasureLatency(unittest.TestCase):
                            *arguments, code=code)
 
     def started(self, *arguments):
-        """One that measures, and has both threads on their CPUs."""
+        """A run that measures, and has both threads on their CPUs."""
         child = subprocess.Popen(self.command(*LONG, "--cpus", f"{CPUS[0]},{CPUS[-1]}", "--state-dir", self.folder.name, *arguments),
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(child.communicate)

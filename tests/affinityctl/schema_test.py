@@ -66,7 +66,7 @@ class Schema(unittest.TestCase):
                 yield from lines(value.get("items", value), f"{place}.{key}")
 
         for verb in ("status", "watch", "plan", "explain", "check", "suggest", "policies", "policies show", "topology", "cpus", "nics", "irqs", "reload", "apply",
-                     "release", "try", "keep", "history", "locality", "sharers", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
+                     "release", "try", "keep", "history", "locality", "sharers", "intruders", "metrics", "measure", "measure models", "measure latency", "measure sharing", "measure smt",
                      "measure cache"):
             schema = self.schema(verb)
             found = list(lines(schema.get("items", schema), verb))

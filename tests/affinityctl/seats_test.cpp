@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to sit on each CPU.
+// Tasks and interrupts that are to sit on each CPU.
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/occupancy.hpp"
 

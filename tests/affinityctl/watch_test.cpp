@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `affinityctl watch` shows, without a terminal.
+// The screen of `affinityctl watch`, without a terminal.
 #include "affinityctl/client/task_rows.hpp"
 
 #include <algorithm>

@@ -185,7 +185,7 @@ TEST_F(IrqbalanceTest, AnAnswerThatCannotBeReadIsSaid) {
     EXPECT_GT(::send(peer, flood.data(), flood.size(), MSG_NOSIGNAL | MSG_DONTWAIT), 0);
     ::close(peer);
     talk();
-    // It has ended the talk: a question that comes later meets a closed connection.
+    // irqbalance has ended the talk: a question that comes later meets a closed connection.
     EXPECT_TRUE(irqbalance_->note().find("cannot be read") != std::string::npos ||
                 irqbalance_->note().find("cannot send") != std::string::npos)
         << irqbalance_->note();

@@ -58,7 +58,7 @@ class Systemd {
     }
 
     [[nodiscard]] sd_bus* connection() const { return client_; }
-    /// It ends, and the connection with it.
+    /// systemd ends, and the connection with it.
     void end() {
         if (server_ != nullptr) sd_bus_close_unref(server_);
         server_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user who means ill: floods the kernel's process events for some seconds, as the user nobody where it
-// may. It bounds itself, in time and in processes. usage: flood KIND[,KIND...] SECONDS [THREADS]
+// may. The flood bounds itself, in time and in processes. usage: flood KIND[,KIND...] SECONDS [THREADS]
 //   rename   renames its main thread at full speed; THREADS others sleep
 //   threads  makes threads that end at once
 //   fork     makes children that end at once

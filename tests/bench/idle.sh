@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the daemon costs while nothing happens: voluntary context switches, without those that other programs of this machine cause (fork,
+# The costs of the daemon while nothing happens: voluntary context switches, without those that other programs of this machine cause (fork,
 # exec and exit are an event each); and resident memory with many tasks under policy: all in place already, and all moved.
 # usage: idle.sh BUILD_FOLDER [TASKS, default 5000] [SECONDS, default 60]
 . "$(dirname "$0")/common.sh"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that waits to be pinned and times that from inside. It has the name of its file, "pin-probe".
+// A program that waits to be pinned and times that from inside. The process has the name of its file,
+// "pin-probe".
 //   pin-probe CPU                 spins on its own mask after exec, reports through the shared page, ends
 //   pin-probe thread NAME CPU N   N threads, one after the other, name themselves and spin; prints
 //   nanoseconds,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both ends of TCP connections in one thread on one CPU, so that nothing waits: reads "kept SECONDS" (round
 // trips of one byte over one connection) or "new SECONDS" (whole connections with one round trip each), and
-// prints the nanoseconds of CPU time that one took, which other load disturbs least. It has two listeners;
+// prints the nanoseconds of CPU time that one took, which other load disturbs least. There are two listeners;
 // "option 0" sets SO_INCOMING_CPU of the first to CPU 0 and of the other to CPU 1, "option -1" to none, and
 // prints 0.
 //

@@ -40,7 +40,7 @@ class InPlace(House):
 
 
 class Verbs(InPlace):
-    def test_apply(self):
+    def test_apply_places_what_was_displaced_and_counts_it(self):
         self.assertEqual("everything was in place already: 3 threads\n", self.say("apply"))
         self.displaced()
         self.assertEqual("web: 1 thread placed; 2 threads were in place already\n", self.say("apply"))
@@ -49,7 +49,7 @@ class Verbs(InPlace):
         answer = self.answer("apply")
         self.assertEqual((True, 2, 1), (answer["ok"], answer["policies"][0]["placed"]["threads"], answer["policies"][0]["in_place"]["threads"]))
 
-    def test_release(self):
+    def test_release_puts_back_what_was_changed_and_counts_it(self):
         self.assertEqual("web: 3 threads put back\n", self.say("release", "web"))
         self.assertEqual({self.everywhere}, set(masks(self.web.pid).values()))
         self.assertEqual("there was nothing to put back\n", self.say("release"))
@@ -60,7 +60,7 @@ class Verbs(InPlace):
         self.assertEqual((2, 1), (answer["policies"][0]["put_back"]["threads"], answer["policies"][0]["left"]))
         self.running.ctl("release", "no-such", code=1)
 
-    def test_reload(self):
+    def test_reload_says_what_is_in_force_and_fails_at_a_file_with_errors(self):
         self.assertEqual("reloaded: 1 policy\neverything was in place already: 3 threads\n", self.say("reload"))
         self.running.remove("web")
         self.expect_threads(self.web, self.everywhere)
@@ -152,7 +152,7 @@ class Measuring(InPlace):
         self.running.ctl("reload")
         self.assertRegex(self.running.ctl("measure", code=1).text, r"^affinityctl: not measured: unreachable: ")
 
-    def test_who_waits_is_told_when_the_daemon_ends(self):
+    def test_a_caller_that_waits_is_told_when_the_daemon_ends(self):
         self.running.settings(measure={"duration": "60s"})
         for end, code, said in ((self.running.stop, 1, "the daemon is stopping"), (self.running.kill, 4, "the daemon ended")):
             with self.subTest(said):
@@ -226,7 +226,7 @@ class WithoutDaemon(House):
 
 
 class Plans(House):
-    def test_what_cannot_be_read_is_no_plan_without_it(self):
+    def test_a_plan_fails_rather_than_leave_out_what_cannot_be_read(self):
         web, tested = self.program("web"), self.daemon(web=policy("web", cpus="0", bind="set", settle=0))
         self.expect(web, "0")
         tested.calm()

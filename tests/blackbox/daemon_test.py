@@ -70,7 +70,7 @@ class Start(House):
 
 
 class Disks(House):
-    def test_what_cannot_be_written_down_is_not_done(self):
+    def test_a_change_that_cannot_be_written_down_is_not_done(self):
         web, late = self.program("web"), self.program("late")
         for number in range(240):
             late.thread(f"thread-{number}")
@@ -142,7 +142,7 @@ class Bus(House):
         done = run("env", self.address, "busctl", "--system", "--json=short", "call", "org.affinityd", "/org/affinityd", "org.affinityd.Manager1", "GetStatus")
         return done.json["data"][0] if done.code == 0 else None
 
-    def test_one_that_is_restarted_twice_is_joined_again_and_the_log_says_so(self):
+    def test_a_bus_that_is_restarted_twice_is_joined_again_and_the_log_says_so(self):
         (self.bin / "bus.conf").write_text(self.CONFIG.format(socket=self.bin / "bus"), encoding="utf-8")
         self.address = f"DBUS_SYSTEM_BUS_ADDRESS=unix:path={self.bin}/bus"
         bus = self.begin()

@@ -173,6 +173,14 @@ class Interrupts(Doctor):
         self.write("disks", disks | {"irqs": ["disk1"]})
         self.none()
 
+    def test_words_that_isolated_cpus_need_on_the_command_line(self):
+        self.machine()
+        quiet = {"version": 1, "match": {"comm": "quiet"}, "cpus": "2-3", "isolate": True}
+        mend = self.only("boot-words", "CPUs 2-3 of policy quiet (isolate: true) keep the timer tick", quiet=quiet)
+        self.assertIn("nohz_full=2-3 rcu_nocbs=2-3 isolcpus=managed_irq,2-3", mend)
+        self.host.put("sys/devices/system/cpu/nohz_full", "2-3")
+        self.none()
+
 
 class Interfaces(Doctor):
     def test_a_nic_far_from_its_server(self):

@@ -11,7 +11,7 @@ while True:
 
 
 class Fight(House):
-    def test_is_put_right_soon_again_and_named_after_five_corrections(self):
+    def test_a_mask_is_put_right_soon_again_and_the_fight_named_after_five_corrections(self):
         self.spawn(*python(RESETTER, f"{self.mark}-resets"))
         # In a network namespace of its own, no link events of others bring further passes.
         daemon = self.daemon({"reconcile": "1h"}, namespace=("unshare", "-n"),

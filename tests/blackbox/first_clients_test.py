@@ -60,7 +60,7 @@ class FirstClients(Witness, Reloads):
         return local
 
     def workers(self, find, master, old):
-        """Its two workers, once the old ones have ended: these would close connections that they take."""
+        """The two workers, once the old ones have ended: these would close connections that they take."""
         wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid, _ in old), "the former workers have ended")
         return wait_for(lambda: (lambda now: now if len(now) == 2 else None)(set(find(master))), "it has its workers")
 

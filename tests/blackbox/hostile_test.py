@@ -114,7 +114,7 @@ class Listening(House):
         lines = pathlib.Path("/proc/net/netlink").read_text(encoding="ascii").splitlines()[1:]
         return any(int(words[1]) == connector and int(words[3], 16) & 1 and words[9] in inodes for words in map(str.split, lines))
 
-    def test_to_process_events_only_while_there_is_a_policy(self):
+    def test_the_daemon_listens_to_process_events_only_while_there_is_a_policy(self):
         daemon = self.daemon({"reconcile": "1h"})
         wait_for(lambda: not self.hears(daemon), "it does not listen")
         daemon.write("web", self.own(WEB))
@@ -128,7 +128,7 @@ class Listening(House):
 
 
 class Containers(Net):
-    def test_whose_interfaces_come_and_go_hide_no_fight(self):
+    def test_containers_whose_interfaces_come_and_go_hide_no_fight(self):
         nic = self.pair(queues=2, threaded=False)
         daemon = self.daemon({"reconcile": "1s"}, namespace=self.near.command(), named={"version": 1, "affinity": "irq", "nics": [nic]})
         wait_for(lambda: (nic, "tx-0") in self.placed(daemon), "placed")
@@ -152,7 +152,7 @@ class PrivateSocket(House):
     def ends(self, daemon):
         self.assertLess(measured(lambda: daemon.stop() is None, "it ends"), 20)
 
-    def test_it_is_roots_and_goes_with_the_daemon(self):
+    def test_the_socket_is_roots_and_goes_with_the_daemon(self):
         daemon = self.daemon(web=WEB)
         path = daemon.folder / "run/control"
         self.assertEqual(stat.S_IFSOCK | 0o600, path.lstat().st_mode)
@@ -194,13 +194,13 @@ class PrivateSocket(House):
         self.assertEqual("web", daemon.status()["policies"][0]["name"])
         self.ends(daemon)
 
-    def test_one_that_never_reads_holds_up_no_end(self):
+    def test_a_peer_that_never_reads_holds_up_no_end(self):
         daemon = self.daemon(**{f"p{number}": policy(f"p{number}", cpus="0", description="x" * 4000) for number in range(100)})
         daemon.connect(AUTHENTICATED + b"".join(bus_call(serial, "GetStatus") for serial in range(1, 20)))
         daemon.status()
         self.ends(daemon)
 
-    def test_without_a_descriptor_for_it_one_waits_and_the_daemon_rests(self):
+    def test_a_peer_waits_and_the_daemon_rests_while_no_descriptor_is_left(self):
         daemon = self.daemon({"reconcile": "1h"}, web=WEB)
         daemon.calm()
         used = {int(fd) for fd in os.listdir(f"/proc/{daemon.process.pid}/fd")}
@@ -241,7 +241,7 @@ class Callers(House):
             return True
         return False
 
-    def test_who_read_nothing_take_little_memory_and_are_let_go(self):
+    def test_callers_that_read_nothing_take_little_memory_and_are_let_go(self):
         daemon = self.daemon({"reconcile": "1h"}, **{f"p{number}": policy(f"p{number}", cpus="0", description="x" * 2000) for number in range(300)})
         size = len(daemon.ctl("status", "--json").out)
         peers = [self.peer(daemon) for _ in range(self.PEERS)]

@@ -93,7 +93,7 @@ class Hosts(House):
         self.assertIn("no name of a host", self.ctl("-H", "", "status", code=2).err)
         self.assertFalse(trace.exists())
 
-    def test_what_needs_files_or_changes_something_is_said_with_the_command_that_does_it(self):
+    def test_a_verb_that_needs_files_or_changes_something_names_the_command_that_does_it(self):
         page = self.bin / "page.html"
         for words in (("report", page), ("check", "-"), ("doctor",), ("reload",), ("apply",), ("release",), ("measure",), ("edit", "web"), ("status", "web.service"),
                       ("plan", "-"), ("plan", "--cpus")):

@@ -9,7 +9,7 @@ kernel. Scenarios know the daemon, `affinityctl --json` and /proc only, so they 
             self.expect(web, "0")
 
 A test's programs have names that no other test has: "web" in `policy(...)` and `self.program(...)` of one test becomes one such name.
-A class that says ALONE = True runs after the parallel ones, by itself (it measures, or loads the machine). One that says OWN_PIDS = True
+A class that says ALONE = True runs after the parallel ones, by itself (it measures, or loads the machine). A class that says OWN_PIDS = True
 runs in a pid namespace of its own (its policies concern every process); process events do not reach it. PLAIN = True: never with a daemon of
 another build (`--daemon`). LONG = True: it begins first. APART = True: its tests run side by side, as those of other classes do.
 """
@@ -285,7 +285,7 @@ class Daemon:
         return self
 
     def text(self):
-        """Its log."""
+        """The log of the daemon."""
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
 
     def readies(self):

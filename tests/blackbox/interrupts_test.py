@@ -88,7 +88,7 @@ class Undo(OnMachine):
         daemon.stop()
         self.originals()
 
-    def test_one_that_another_program_set_since_keeps_that(self):
+    def test_an_interrupt_that_another_program_set_since_keeps_that(self):
         irqs = self.nic("eth0", 2)
         daemon = self.acting(nic=IRQ)
         self.apart(irqs)
@@ -175,7 +175,7 @@ class Refusals(OnMachine):
 
 
 class SharedLines(OnMachine):
-    """One line of interrupts for two devices: it is one thing, and one policy decides."""
+    """A line of interrupts for two devices is one thing, and one policy decides."""
 
     def test_the_first_policy_decides_and_both_are_told(self):
         self.nic("eth0", 1)
@@ -297,7 +297,7 @@ class Irqbalance(OnMachine):
     MORE = "mount -t tmpfs none /run && mkdir /run/irqbalance && mount --bind {folder} /run/irqbalance &&"
 
     def irqbalance(self, banned):
-        """One that runs, and the list that it has."""
+        """Starts an irqbalance; returns the list that it has."""
         self.balancer = self.spawn(self.copy("irqbalance"), "600")
         now = {"irqs": list(banned)}
         listener = self.stack.enter_context(socket.socket(socket.AF_UNIX))

@@ -89,7 +89,7 @@ class Joins(House):
         self.assertEqual(1, program.ask(1, "leave")["status"])
         self.assertEqual(("0-1", 0), (program.mask(1), program.ask(1, "where")["joined"]))
 
-    def test_who_may_not_is_refused_and_stays_where_it_is(self):
+    def test_a_thread_that_may_not_join_is_refused_and_stays_where_it_is(self):
         program = self.start()
         for slot in ("shut", "nowhere"):
             self.assertEqual(-errno.EACCES, program.join(1, slot), slot)
@@ -103,7 +103,7 @@ class Joins(House):
         self.assertEqual(-errno.ESRCH, int(stranger.process.stdout.readline()))
         self.assertEqual(before, allowed(stranger.pid))
         self.served.ctl("release", "server")
-        # Its command line may be late on a busy machine; until then no policy wants it.
+        # The command line may be late on a busy machine; until then no policy wants it.
         wait_for(lambda: program.join(1, "io") == -errno.ECANCELED, "the release is told")
 
     def test_programs_of_other_users_and_their_children_may_join(self):

@@ -98,7 +98,7 @@ def is_bpf_allowed():
 
 
 def holds_programs(pid):
-    """It has attached both of its programs, or the only one."""
+    """True: affinityctl has attached both of its programs, or the only one."""
     links = []
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -142,7 +142,7 @@ class Locality(House):
 
     @staticmethod
     def await_watching(watching):
-        """It has found its subject."""
+        """Waits until affinityctl has found its subject."""
         if is_bpf_allowed():
             wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
         else:
@@ -323,7 +323,7 @@ class Locality(House):
         picture = watching.communicate(timeout=60)[0]
         self.assertTrue(picture.startswith("<svg"))
         self.assertNotIn("\x1b", picture)
-        # One worker: among all processes, those of other tests may be busier.
+        # Watches one worker: among all processes, those of other tests may be busier.
         watching = self.begin(PROGRAMS["affinityctl"], "locality", "--for", "1h", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
         self.await_watching(watching)
         self.assertEqual("done\n", self.client(40, 60).stdout.readline())

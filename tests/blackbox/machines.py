@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A made-up machine that a daemon acts on: its /sys, /proc/irq and /proc/interrupts are files of a Recorded, which the daemon sees in a mount
-namespace of its own. Its writes count there as on a real machine. Interrupts and NICs only: tasks run on the CPUs that are there."""
+namespace of its own. Writes count there as on a real machine. Interrupts and NICs only: tasks run on the CPUs that are there."""
 import os
 
 from house import House, compiled, cpus, read, wait_for

@@ -209,7 +209,7 @@ class Cost(House):
 
     ALONE = True
 
-    def test_it_is_that_of_the_traffic(self):
+    def test_the_cost_is_that_of_the_traffic(self):
         watched = policy(match={"comm": [self.name("ttcp"), self.name("parent")]}, affinity="none", nics=["lo"])
         daemon = self.daemon({"reconcile": "1s", "measure": {"duration": "1s"}}, watched=watched)
         shell, ttcp, told = self.bin / self.name("parent"), self.bin / self.name("ttcp"), self.bin / "report"

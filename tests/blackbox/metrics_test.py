@@ -73,6 +73,7 @@ def series_of(status):
             found |= {("policy_local_ratio", name): one["local"]["same"]["core"], ("policy_local_ratio_by_chance", name): one["local"]["chance"]["core"]}
         if "accepts" in one:
             found |= {("policy_worker_accepts_min", name): one["accepts"]["least"], ("policy_worker_accepts_max", name): one["accepts"]["most"]}
+        found |= {(f"policy_interruptions_{figure}", name): count for figure, count in one.get("interruptions", {}).items()}
         for cost in status["costs"]:
             if cost["policy"] == name and cost["cpu_seconds_per_gb"] is not None:
                 found["policy_cpu_seconds_per_gigabyte", name] = cost["cpu_seconds_per_gb"]

@@ -150,7 +150,7 @@ class Upgrade(Packed):
 
 
 class Rpm(Packed):
-    """Its scripts, with the package manager of others: the machine has no presets, which enable all then."""
+    """The scripts of the RPMs, with the package manager of others: the machine has no presets, which enable all then."""
 
     def rpm(self, *words):
         self.inside("rpm", "--force-debian", "--nodeps", *words)
@@ -208,7 +208,7 @@ class Removal(Packed):
 
 
 class Rollout(Packed):
-    """The Ansible role. Its ssh enters the container."""
+    """The Ansible role, whose ssh enters the container."""
 
     def play(self, *options, **variables):
         ssh = self.bin / "ssh"
@@ -227,6 +227,9 @@ class Rollout(Packed):
         self.assertEqual(0, lint.code, lint.text)
         sleeper = self.transient("sleeper")
         held = {"name": "held", "content": policy_text(cpus="0")}
+        fresh = self.play("--check", affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        self.assertEqual(0, fresh.code, fresh.text)
+        self.assertIn("not installed on this host yet", fresh.out)
         first = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
         self.assertEqual(0, first.code, first.text)
         self.expect(sleeper, "0")

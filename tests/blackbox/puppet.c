@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does as it is told, one command a line on its standard input, and answers each with one
-// line: a number, or "-" and the error. It ends with its input. Its threads wait until they are told to spin.
-// TID 0 is the main thread.
+// line: a number, or "-" and the error. The program ends with its input. Threads wait until they are told to spin. TID 0 is the main thread.
 //
 //   thread NAME         makes a thread; answers its id
 //   end TID             the thread ends

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each shipped example and each recipe of the manuals does what it promises, on a machine of one cache group and on one of two nodes: 16 CPUs and a
-NIC of eight queues. Its server runs there as it does everywhere, with master, workers and threads in the background."""
+NIC of eight queues. The server runs there as it does everywhere, with master, workers and threads in the background."""
 import fnmatch
 import pathlib
 import re
@@ -166,7 +166,7 @@ class Promises(Planned):
 
 
 class Recipes(Promises):
-    """Those that place tasks or interrupts alone."""
+    """Recipes that place tasks or interrupts alone."""
 
     def test_each_keeps_what_it_promises(self):
         self.assertGreaterEqual(self.each(), 26)
@@ -177,7 +177,7 @@ class Recipes(Promises):
 
 
 class FullRecipes(Promises):
-    """Those that place both: the lane rule."""
+    """Recipes that place both: the lane rule."""
 
     IS_FULL = True
 

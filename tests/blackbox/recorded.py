@@ -109,7 +109,7 @@ class Recorded:
         self.write_interrupts()
 
     def cpuset(self, path, cpus):
-        """Of a control group."""
+        """Sets the cpuset of a control group."""
         self.put(f"sys/fs/cgroup{path}/cpuset.cpus.effective", numbers(cpus))
 
     def free(self, irqs):
@@ -122,7 +122,7 @@ class Recorded:
         self.write_interrupts()
 
     def request(self):
-        """Those that were freed last are requested again."""
+        """Requests the interrupts that were freed last again."""
         self.rows += self.freed
         for number, _, _, label, _ in self.freed:
             (self.root / f"proc/irq/{number}" / label).mkdir()

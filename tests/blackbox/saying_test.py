@@ -79,7 +79,7 @@ class PlanOfAFile(House):
 
 
 class DryRun(Net):
-    """It says what would be, and what is."""
+    """A dry run says what would be, and what is."""
 
     def test_a_dry_run_shows_threads_and_queues_as_they_would_be_and_changes_none(self):
         web, nic = self.program("web"), self.pair(0, queues=2)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a daemon on a made-up machine (see machines.py): what it writes into a file of /proc/irq or
-// of a queue replaces the file's text, as it does in the kernel's own. FILE.error, "ERRNO" or "ERRNO VALUE",
-// makes writes fail: all, or those of that value; FILE.tries gets a byte for each.
+// Preloaded into a daemon on a made-up machine (see machines.py): what it writes into a file of /proc/irq, of
+// a queue or of workqueues replaces the file's text, as it does in the kernel's own. FILE.error, "ERRNO" or
+// "ERRNO VALUE", makes writes fail: all, or those of that value; FILE.tries gets a byte for each.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +18,8 @@ ssize_t write(int fd, const void* data, size_t size) {
     const ssize_t length = readlink(link, path, sizeof path - 8);
     if (length <= 0) return real(fd, data, size);
     path[length] = '\0';
-    if (strstr(path, "/smp_affinity_list") == NULL && strstr(path, "ps_cpus") == NULL)
+    if (strstr(path, "smp_affinity") == NULL && strstr(path, "ps_cpus") == NULL &&
+        strstr(path, "/workqueue/") == NULL)
         return real(fd, data, size);
     FILE* file = fopen(strcat(path, ".error"), "re");
     if (file != NULL) {

@@ -175,7 +175,7 @@ std::shared_ptr<Court> make_court(const std::string& kind) {
     return std::make_shared<DescriptorCourt>(kind);
 }
 
-/// One end of a pair; end 0 counts and rests. It goes on for so many rounds, 0: without end.
+/// An end of a pair; end 0 counts and rests. The end goes on for so many rounds, 0: without end.
 void play(const std::shared_ptr<Court>& court, int end, const std::string& name, long most) {
     rename_thread(name);
     ++running;

@@ -164,7 +164,7 @@ for i, one in enumerate(many):
 print("ready", flush=True)
 time.sleep(600)
 """
-# One that opens listeners on so many other addresses of the same port again and again, some at once.
+# Opens listeners on so many other addresses of the same port again and again, some at once.
 RESTLESS = """import os, resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
 os.setuid(int(sys.argv[2]))
@@ -762,8 +762,8 @@ class ManyNamespaces(Witness):
     NUMBER = int(os.environ.get("AFFINITYD_NAMESPACES", "300"))
 
     def crowd(self, number, listens):
-        """A daemon, and so many processes of one user in a network namespace each, of which a pass learns. It answers as
-        without them, or within two seconds."""
+        """A daemon, and so many processes of one user in a network namespace each, of which a pass learns. The daemon answers as without
+        them, or within two seconds."""
         nic = self.pair(queues=2)
         hasty = [*self.near.command(), "nice", "-n", "-15"]  # the load of other tests does not matter here
         daemon = self.inside({"reconcile": "1h"}, hasty, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))

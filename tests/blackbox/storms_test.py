@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One user who means ill, for some seconds: other users' programs are placed all the same, at once."""
+"""A user who means ill, for some seconds: other users' programs are placed all the same, at once."""
 import os
 import pathlib
 import shutil

@@ -119,7 +119,7 @@ class Cpusets(Suggest):
         self.assertEqual([], answer["proposals"])
         return answer["left"][0]["why"]
 
-    def test_those_that_a_manager_moves_are_left(self):
+    def test_cpusets_that_a_manager_moves_are_left(self):
         self.assertEqual("its cpuset moves: leave it (the kubelet gave it CPUs 2-5)", self.left(self.POD, {2, 3, 4, 5}))
         self.assertEqual("its cpuset moves: leave it (docker gave it CPUs 2-5)", self.left(self.DOCKER, {2, 3, 4, 5}))
         self.assertIn("leave it", self.left(self.POD, {6, 7}, isolated={6, 7}))
@@ -139,7 +139,7 @@ class Cpusets(Suggest):
         self.assertIn("changes masks", answer["proposals"][0]["text"])
         self.assertEqual((["4-5"] * 4, [[]]), (places, problems))
 
-    def test_one_that_says_so_changes_nothing(self):
+    def test_a_proposal_that_says_so_changes_nothing(self):
         for cpus, isolated in (({2, 3}, ()), ({7}, {7}), ({0, 1, 2}, {7})):
             answer, places, problems = self.asked("/system.slice/radio.service", cpus, isolated=isolated)
             self.assertIn("changes nothing at first", answer["proposals"][0]["text"])

@@ -9,7 +9,7 @@ namespace {
 
 using machine::test::two_sockets;
 
-/// One package of two nodes (sub-NUMA clustering), each with two LLC groups of two cores without SMT.
+/// A package of two nodes (sub-NUMA clustering), each with two LLC groups of two cores without SMT.
 topology::Topology clustered() {
     topology::Topology topology;
     topology.online = topology.present = CpuSet::range(0, 7);

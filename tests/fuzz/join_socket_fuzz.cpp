@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     server.joining.asked.clear();
     server.joining.were_alive.clear();
-    // Those of the process itself, of 100 clients, and of 64 that said nothing, with a handle for each.
+    // Counts what the process has itself, and 100 clients and 64 that said nothing, with a handle for each.
     const host::Fd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (next.get() > 400) std::abort();
     return 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Fuzzes one target after the other, each from its seeds:  tests/fuzz/run.sh build-fuzz [SECONDS [TARGET...]]
-# What is found is left in the present folder and ends the run with an error.
+# Findings are left in the present folder and ends the run with an error.
 set -euo pipefail
 build=$(realpath "${1:?usage: run.sh BUILD_DIR [SECONDS [TARGET...]]}")
 seconds=${2:-600}

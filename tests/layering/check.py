@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads daemon/ and tools/ of a project: arrows between rooms, names that rooms must not know, cycles, and limits of rooms, files and ways.
+"""Reads daemon/ and tools/ of a project: arrows between rooms, names that rooms must not know, cycles, and limits of rooms, files and ways;
+and the comments of all sources.
 Prints one line for each complaint; the exit code is 1 if there is any. Long functions are warnings.
 
-  check.py PROJECT [--only rooms|cycles|limits]
+  check.py PROJECT [--only rooms|cycles|limits|comments]
 """
 import argparse
 import pathlib
 import sys
 
+import comments
 import cycles
 import limits
 import rooms
@@ -23,12 +25,14 @@ def complaints(root, files, only):
         yield from cycles.complaints(files)
     if only in (None, "limits"):
         yield from limits.complaints(root, files)
+    if only in (None, "comments"):
+        yield from comments.complaints(root)
 
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=pathlib.Path)
-    parser.add_argument("--only", choices=("rooms", "cycles", "limits"))
+    parser.add_argument("--only", choices=("rooms", "cycles", "limits", "comments"))
     arguments = parser.parse_args(words)
     files = sources.read(arguments.project)
     if not files:

@@ -73,6 +73,10 @@ FAULTS = {
     "a long way": ({"daemon/core/a.cpp": '#include "planner/b.hpp"\nvoid f() {\n    g();\n}\n', "daemon/planner/b.hpp": "void g();\n", "daemon/planner/c.hpp": "void h();\n",
                     "daemon/planner/b.cpp": f"void g() {{\n    h();\n{BODY * 32}}}\n", "daemon/planner/c.cpp": f"void h() {{\n{BODY * 31}}}\n",
                     "docs/ARCHITECTURE.md": "**A way.**\n| 1 | `core/a.cpp: f` |\n"}, "docs/ARCHITECTURE.md:1:", "A way. 2534 lines"),
+    "a comment that names no actor": ({"daemon/irq/a.cpp": "int a; ///< bytes. It grows\n"}, "daemon/irq/a.cpp:1:", "its actor: It grows"),
+    "the second line of a comment": ({"daemon/irq/a.c": "/* A task.\n * One more. */\n"}, "daemon/irq/a.c:2:", "its actor: One more. */"),
+    "a comment of Python": ({"daemon/irq/a.c": "\n", "tests/a.py": 'x = 1  # Of a task\n'}, "tests/a.py:1:", "its actor: Of a task"),
+    "a docstring": ({"daemon/irq/a.c": "\n", "tests/a.py": 'def f():\n    """A task.\n    Those go."""\n'}, "tests/a.py:3:", "its actor: Those go."),
     "a cycle of files": ({"daemon/irq/a.hpp": '#include "irq/b.hpp"\n', "daemon/irq/b.hpp": '#include "a.hpp"\n'}, "daemon/irq/a.hpp:", "cycle of files"),
 }
 GOOD = {
@@ -80,6 +84,8 @@ GOOD = {
     "daemon/planner/b.cpp": '#include "policy/policy.hpp"\n#include <vector>\n// see "/sys/class/net", steady_clock\n/* std::cerr\n"/proc/x" */\n',
     "daemon/policy/tree.cpp": "#include <yaml-cpp/yaml.h>\n",
     "daemon/policy/hint.cpp": 'auto t = "steady_clock";\nconst long big = 1\'000\'000; // "/proc/x"\n',
+    "daemon/policy/words.cpp": 'auto t = "It is. // One"; // a cost of one; "That" is quoted, Item is none\n',
+    "tests/words.py": 'X = """It is.\n# One"""\nprint("Who?")  # only "Its" and `What`\n',
     "daemon/main.cpp": '#include "core/daemon.hpp"\n#include "events/loop.hpp"\n',
     "tools/affinityctl/verbs/d.cpp": '#include "present/d.hpp"\n',
     "tools/affinityctl/present/d.hpp": "\n",

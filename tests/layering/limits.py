@@ -17,21 +17,21 @@ MEDIAN = 90
 WALK_LINES = 2500
 # Lines of each room, and of a folder of tools/ that is as pure; a commit that raises one says why. The aim is in the comment where a room is above it.
 BUDGETS = {
-    "base": 1010, "host": 1910, "policy": 3525,  # 2,600
+    "base": 1010, "host": 1912, "policy": 3535,  # 2,600
     "topology": 1500, "inventory": 2940,  # 2,700; 200 of which thread waits on which listener
     "irq": 1157, "netdev": 1905,  # 400 of ways to containers
-    "machine": 1668,  # 1,300; 160 of the CPUs that containers have for themselves, 5 of igb, whose bare label has the new name of an interface
-    "locality": 395, "planner": 6175,  # 4,600; 510 of judgement and the choice of affinity: auto
+    "machine": 1700,  # 1,300; 30 of masks of the kernel, 160 of the CPUs that containers have for themselves, 5 of igb, whose bare label has the new name of an interface
+    "locality": 395, "planner": 6295,  # 4,600; 110 of what is kept off isolated CPUs; 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
     "measure": 1045, "accounting": 1330,  # 1,900 together
-    "enforcer": 870,
+    "enforcer": 880,
     "steer": 1690,  # 1,500; 60 of counting the listeners of others; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
-    "status": 1410,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
+    "status": 1445,  # 1,200; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
     "world": 235, "load": 555,
-    "core": 4870,  # 4,300; 16 of rights that a container may lack
-    "behaviours": 4315,  # 6,500, with control/joins, accounting and their parts of planner, which are libraries below
-    "events": 1770, "control": 1640,  # 2,800 together
-    "affinityctl/survey": 1700,  # 900 of doctor (queues, containers), 790 of suggest
+    "core": 4895,  # 4,300; 16 of rights that a container may lack
+    "behaviours": 4560,  # 6,500, with control/joins, accounting and their parts of planner, which are libraries below
+    "events": 1770, "control": 1645,  # 2,800 together
+    "affinityctl/survey": 1710,  # 900 of doctor (queues, containers), 790 of suggest
 }
 READ = {"core", "behaviours", "enforcer", "state", "planner"}
 # Ways that take longer to read, and how many lines they have; 2,500 is the aim.
@@ -122,7 +122,7 @@ def median(files):
 
 
 def unit(name):
-    """What a source and its header share: "daemon/steer/lanes"."""
+    """The name that a source and its header share: "daemon/steer/lanes"."""
     return name.rpartition(".")[0].removesuffix(".bpf")
 
 

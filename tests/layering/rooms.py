@@ -24,7 +24,7 @@ LIBRARIES = {
     "microhttpd.h": ["affinity-exporter/*"],
     "boost/": ["measure/*"],
     "curses.h": ["affinityctl/*"],
-    "bpf/": ["steer/*", "affinityctl/sharers/*"],
+    "bpf/": ["steer/*", "affinityctl/intruders/*", "affinityctl/sharers/*"],
 }
 FILES = ["<fstream>", "<filesystem>", "<fcntl.h>", "<unistd.h>", "<dirent.h>", "<sys/stat.h>", "host/*"]
 SOCKETS = ["<sys/socket.h>", "<sys/un.h>", "<netinet/*", "<netlink/*"]

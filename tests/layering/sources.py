@@ -11,7 +11,7 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:\\.|
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """One file, named from the project's root: "daemon/policy/tree.cpp"."""
+    """A file, named from the project's root: "daemon/policy/tree.cpp"."""
     name: str
     text: str
     code: list       # its lines without comments

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brings packets to a CPU, on machines that are built here.
+// How packets come to a CPU, on machines that are built here.
 #include "locality/locality.hpp"
 #include "machine/machines.hpp"
 

@@ -53,6 +53,8 @@ TEST(Subject, SubjectsThatDifferInAnyPartOfTheirIdentityAreDifferent) {
         UnitCpuset{"nginx.service"},
         UnitCpuset{"devices/a"},
         UnitCpuset{""},
+        KernelMask{KernelMask::Of::interrupts},
+        KernelMask{KernelMask::Of::work},
     };
     std::unordered_set<Subject> subjects;
     std::unordered_set<std::size_t> hashes;
@@ -73,6 +75,8 @@ TEST(Subject, TextsNameTheSubjectForPeople) {
     EXPECT_EQ(to_string(FlowTable{"d", 7, "eth0"}), "eth0 rx-7-flows");
     EXPECT_EQ(to_string(FlowTable{}), "machine flow-entries");
     EXPECT_EQ(to_string(UnitCpuset{"nginx.service"}), "AllowedCPUs of nginx.service");
+    EXPECT_EQ(to_string(KernelMask{KernelMask::Of::interrupts}), "new interrupts");
+    EXPECT_EQ(to_string(KernelMask{KernelMask::Of::work}), "unbound workqueues");
 }
 
 TEST(Subject, AllButTasksAndUnitsAreQueues) {
@@ -81,6 +85,7 @@ TEST(Subject, AllButTasksAndUnitsAreQueues) {
     EXPECT_TRUE(is_queue(SteeringMask{}));
     EXPECT_TRUE(is_queue(FlowTable{}));
     EXPECT_FALSE(is_queue(UnitCpuset{}));
+    EXPECT_TRUE(is_queue(KernelMask{}));
 }
 
 TEST(Setting, CpusAndCountsAreTwoThings) {

@@ -177,7 +177,7 @@ class Manual(unittest.TestCase):
                 self.assertEqual("", done.stderr)
 
     def test_sentences_name_their_subject(self):
-        """No sentence begins with What, Who, That or Of, none of a page with One, It, Those or Its; the actor has a name: the kernel, root."""
+        """The actor of a sentence has a name: the kernel, root. No word of the two expressions below stands for it."""
         bad = re.compile(r"(?:^|(?<=[.:] ))(?:What|Who|That|Of)\b.*|\b(?:[Ss]omebody|[Ww]hoever|[Ee]verybody|[Aa]nybody)\b.*", re.MULTILINE)
         self.assertEqual(4, len(bad.findall("That is.\nIt is. Of one.\nsomebody did\nWho? Thatcher and Often whatever")))
         pronoun = re.compile(r"(?:^|(?<=[.:;?] ))(?:One|It|Those|Its)\b.*", re.MULTILINE)

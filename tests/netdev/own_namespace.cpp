@@ -47,7 +47,7 @@ std::string enter() {
     return {};
 }
 
-/// One ioctl on an interface by name.
+/// An ioctl on an interface by name.
 template <class Set>
 std::string interface_ioctl(const std::string& name, unsigned long request, const char* what, Set set) {
     ifreq argument{};

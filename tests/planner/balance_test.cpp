@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One load for the whole machine: what several policies put on its cores, and who leaves a crowded core.
+// The load of the whole machine: what several policies put on its cores, and who leaves a crowded core.
 #include "planner/crowding.hpp"
 #include "world.hpp"
 
@@ -136,7 +136,7 @@ TEST(Balance, BusyProgramsOfOneCacheGroupGetACoreEachWhenTheirPoliciesBindThemTo
     EXPECT_EQ(cores, (std::set<std::string>{"0-1", "2-3", "4-5", "6-7"}));
 }
 
-/// One task that weighs as much, in hundredths of a CPU, on this CPU; its policy may use `cpus`.
+/// A task that weighs as much, in hundredths of a CPU, on this CPU; its policy may use `cpus`.
 struct Sitter {
     unsigned cpu;
     int weight;

@@ -10,7 +10,7 @@ namespace {
 using namespace affinityd;
 using policy::Severity;
 
-/// One package, four cores of two threads (0 and 4, 1 and 5, ...), two cache groups; CPU 7 is offline.
+/// A package, four cores of two threads (0 and 4, 1 and 5, ...), two cache groups; CPU 7 is offline.
 topology::Topology machine() {
     topology::Topology t;
     t.possible = t.present = CpuSet::range(0, 7);

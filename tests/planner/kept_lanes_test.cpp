@@ -225,6 +225,58 @@ std::vector<std::string> beside_a_busy_core() {
     return texts;
 }
 
+/// Four servers of a master and two workers each. The first one's cpuset is written anew again and again, and
+/// the others share the rest. All of them are idle.
+TEST(Lanes, IdleReadersShareNoSeatWhileAnotherIsFreeWhateverTheirCpusetsAre) {
+    std::mt19937 random(56);
+    const CpuSet all = CpuSet::range(0, 7);
+    const NicNames nics{"eth0"};
+    World world({"match: {comm: a}\naffinity: full\nspread: core\nbind: core\nnics: auto\n"},
+                two_nodes(4, 1));
+    struct Server {
+        std::vector<inventory::Thread> processes; // the master first
+        CpuSet cpuset;
+    };
+    std::vector<Server> servers(4);
+    for (int i = 0; i < 12; ++i)
+        servers[static_cast<std::size_t>(i / 3)].processes.push_back(test::thread(100 + i, "a", all));
+    const auto look = [&](Server& server) {
+        const auto master = server.processes.front().id;
+        for (auto& process : server.processes) {
+            const bool is_master = process.id == master;
+            world.apply(process, plan_thread(world.planning(),
+                                             {.id = process.id,
+                                              .policy = 0,
+                                              .nics = is_master ? nullptr : &nics,
+                                              .cpuset = &server.cpuset,
+                                              .parent = is_master ? TaskId{} : master},
+                                             {process}));
+            for (unsigned table = 0; table < 8; ++table)
+                world.assignments.weigh(table, process.id, 0);
+        }
+    };
+    for (int turn = 0; turn < 300; ++turn) {
+        CpuSet own;
+        for (unsigned count = 1 + random() % 4; own.count() < count;)
+            own.insert(random() % 8);
+        NicUsage usage;
+        for (auto& server : servers) {
+            server.cpuset = &server == &servers.front() ? own : all - own;
+            usage["p0"][{nics, 0, server.cpuset}] += 2;
+            if (random() % 2 == 0) look(server); // before it is known which readers there are
+        }
+        world.placements = test::recompile(world.set, world.machine, usage, world.placements);
+        for (int pass = 0; pass < 2; ++pass)
+            for (auto& server : servers)
+                look(server);
+        std::map<unsigned, unsigned> readers;
+        for (auto& server : servers)
+            for (std::size_t i = 1; i < 3; ++i)
+                if (&server != &servers.front()) ++readers[server.processes[i].allowed.first()];
+        ASSERT_EQ(readers.size(), std::min<std::size_t>(6, 8 - own.count())) << turn;
+    }
+}
+
 TEST(Lanes, ServersWhoseTasksBecomeKnownAreOnDifferentCoresThoughAnotherCoreCannotBeHelped) {
     const World world(beside_a_busy_core(), eight(6, 8)); // as a daemon starts: no tasks are known
     const auto next = test::recompile(world.set, world.machine, workers({1, 1, 1}), world.placements);

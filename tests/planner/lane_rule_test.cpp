@@ -92,7 +92,7 @@ CpuSet some_cpus(Dice& dice, const CpuSet& all) {
     return chosen;
 }
 
-/// One policy with readers, beside threads that are none.
+/// A policy with readers, beside threads that are none.
 struct LaneCase {
     Machine machine;
     std::string text;

@@ -34,7 +34,7 @@ class Dice {
     std::mt19937 engine_;
 };
 
-/// One to four nodes of one to three cache groups, 2 to 64 CPUs.
+/// Between one and four nodes of one to three cache groups, 2 to 64 CPUs.
 inline machine::Machine invented(Dice& dice) {
     const unsigned threads = dice.within(1, 2), nodes = dice.within(1, 4), groups = dice.within(1, 3);
     const unsigned least = nodes * groups * threads == 1 ? 2 : 1;

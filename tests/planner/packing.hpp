@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-/// The search that plans are measured against. It knows nothing of policies: pieces of work, each with the
-/// places that it may have; what is sought is the lowest busiest core.
+/// The search that plans are measured against. The search knows nothing of policies: pieces of work, each
+/// with the places that it may have; what is sought is the lowest busiest core.
 namespace affinityd::planner::test {
 
 /// A place for a piece of work: the cores, and the part of the work that each does.
@@ -33,7 +33,7 @@ class Packing {
     /// heaviest piece of each first.
     void start_greedily();
     [[nodiscard]] double busiest() const;
-    /// Simulated annealing of as many steps; the lowest busiest core seen. It stops at `enough`.
+    /// Simulated annealing of as many steps; the lowest busiest core seen. Stops at `enough`.
     double anneal(std::mt19937& random, unsigned steps, double enough);
 
   private:

@@ -78,7 +78,7 @@ struct RandomWorld {
     void add_task(RandomPolicies& dice, int pid, unsigned index) {
         static constexpr std::array names{"main", "io-1", "free", "worker"};
         Task task{{pid, 7}, dice.upto(static_cast<unsigned>(set.policies.size()) - 1), index, {}, {}};
-        // One process has one policy.
+        // A process has one policy.
         if (index > 0) task.policy = tasks.back().policy;
         task.cpuset = index > 0           ? tasks.back().cpuset
                       : dice.upto(2) == 0 ? dice.cpus(machine.topology.online)

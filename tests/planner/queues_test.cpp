@@ -25,7 +25,7 @@ struct PutOff final : BackoffLookup {
     }
 };
 
-/// One NIC of one queue pair, with flow tables of these sizes, that serves two tasks.
+/// A NIC of one queue pair, with flow tables of these sizes, that serves two tasks.
 machine::Machine with_flows(std::optional<unsigned> machine_entries, unsigned queue_entries) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);

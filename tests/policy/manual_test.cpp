@@ -178,7 +178,7 @@ TEST(Manual, DefaultsAreTheReaders) {
             << key.name;
         ++compared;
     }
-    EXPECT_EQ(compared, 17U);
+    EXPECT_EQ(compared, 18U);
 }
 
 } // namespace

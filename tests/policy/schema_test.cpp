@@ -156,7 +156,7 @@ TEST(Schema, AcceptsEveryGoodFile) {
     }
 }
 
-/// A schema can know keys, types, words and bounds. It cannot know expressions, patterns and repetitions.
+/// A schema can know keys, types, words and bounds, but no expressions, patterns and repetitions.
 TEST(Schema, RefusesWhatTheReaderRefusesByKeyAndType) {
     std::size_t refused = 0;
     for (const auto& one : cases_with(&Sample::findings)) {

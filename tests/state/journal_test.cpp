@@ -17,6 +17,7 @@ namespace {
 using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
+using machine::KernelMask;
 using machine::SteeringMask;
 using machine::Subject;
 using machine::TaskMask;
@@ -28,7 +29,7 @@ const CpuSet all = CpuSet::range(0, 3);
 const Subject task = TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"};
 const Descent descent{"/system.slice/a b.service", 77};
 
-/// One of each kind, with a record.
+/// A subject of each kind, with a record.
 const std::vector<std::pair<Subject, UndoRecord>> kinds{
     {task, {all, CpuSet{1}, CpuSet{1}, "p", CpuSet{2}}},
     {TaskMask{{124, 457}, 120, "b"}, {all, CpuSet{1}, CpuSet{}, "policy\twith tab"}},
@@ -39,6 +40,8 @@ const std::vector<std::pair<Subject, UndoRecord>> kinds{
     {SteeringMask{device, machine::Direction::rx, 0, "p1", 3, true}, {CpuSet{}, CpuSet{1}, CpuSet{1}, "p"}},
     {FlowTable{device, 3, "eth0", 2}, {FlowCount{0}, FlowCount{4096}, FlowCount{4096}, "p"}},
     {UnitCpuset{"nginx.service"}, {CpuSet{}, CpuSet{1}, CpuSet{1}, "p"}},
+    {KernelMask{KernelMask::Of::interrupts}, {all, CpuSet{1}, CpuSet{1}, "p"}},
+    {KernelMask{KernelMask::Of::work}, {all, CpuSet{2}, CpuSet{2}, "p"}},
 };
 
 class JournalTest : public testing::Test {
@@ -90,7 +93,7 @@ TEST_F(JournalTest, ReadsWhatItWrote) {
     EXPECT_EQ(journal.size(), kinds.size());
     EXPECT_EQ(journal.threads(120), (std::vector<TaskId>{{123, 456}, {124, 457}}));
     EXPECT_EQ(journal.queues().size(), kinds.size() - 2);
-    EXPECT_EQ(journal.queues(device).size(), kinds.size() - 4);
+    EXPECT_EQ(journal.queues(device).size(), kinds.size() - 6);
 }
 
 TEST_F(JournalTest, DropsTruncatedLinesOnly) {

@@ -12,8 +12,8 @@
 
 namespace affinityd::test {
 
-/// A folder for one test, removed with everything below it when the test ends, even if it fails. It is in
-/// memory where possible, like /run, which these tests imitate: they are not about slow disks.
+/// A folder for one test, removed with everything below it when the test ends, even if it fails. The folder
+/// is in memory where possible, like /run, which these tests imitate: they are not about slow disks.
 class Tree {
   public:
     Tree() {

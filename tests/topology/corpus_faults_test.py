@@ -14,7 +14,7 @@ import corpus_test
 
 
 def small_machine(corpus):
-    """One with a distance matrix if there is one, so that every key has something to be wrong."""
+    """A machine with a distance matrix if there is one, so that every key has something to be wrong."""
     def weight(machine):
         expected = json.loads((machine / "expected.json").read_text(encoding="utf-8"))
         return expected.get("distance") is None, len(expected["cpus"])

@@ -53,7 +53,7 @@ KNOWN = {
     "intel-xeon-platinum-8275cl-cpu-3-00ghz": (with_siblings(blocks(48, 24), 48), apart(48, 48)),
     "intel-xeon-platinum-8375c-cpu-2-90ghz": (with_siblings(blocks(64, 32), 64), apart(64, 64)),
 }
-# One cache, one die: nothing but the hardware threads of a core is nearer than the rest.
+# Machines of one cache and one die: nothing but the hardware threads of a core is nearer than the rest.
 SINGLE = {
     "amd-ryzen-7-5700x": apart(8, 8),
     "amd-ryzen-9-5900hx-3-3-ghz": blocks(16, 2),

@@ -51,7 +51,7 @@ TEST(Exchange, BothEndsCountTheSame) {
         EXPECT_EQ(asked.bytes, asked.calls * (request + response));
         EXPECT_EQ(answered.bytes, asked.bytes);
         EXPECT_EQ(latencies.total(), asked.calls);
-        // One request at a time: all latencies together are the time that it took.
+        // Requests come one at a time: all latencies together are the time that it took.
         const double mean = (asked.ended - asked.started) / static_cast<double>(asked.calls);
         EXPECT_LT(latencies.quantile(0.5).value() * 1e-9, 2.1 * mean);
         EXPECT_LE(latencies.quantile(0.5).value(), latencies.quantile(0.99).value());

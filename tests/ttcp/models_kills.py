@@ -22,7 +22,7 @@ PATIENCE = 60  # seconds: the kernel removes namespaces in the background
 
 
 def processes():
-    """Those that this test started, and what they have started: they have its mark in their environment."""
+    """The processes that this test started, and what they have started: their environment has its mark."""
     found = set()
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# affinityctl measure models on existing NICs, here veth pairs in a network namespace, which needs root. It borrows them and puts them
-# back as they were, however the run ends.
+# affinityctl measure models on existing NICs, here veth pairs in a network namespace, which needs root. The experiment borrows them and puts
+# them back as they were, however the run ends.
 set -euo pipefail
 affinityctl=$1
 if [ "$(id -u)" != 0 ]; then
@@ -71,7 +71,7 @@ kill -9 $pid
 for _ in $(seq 100); do describe | cmp -s "$work/before" - && break; sleep 0.1; done
 same "a killed run"
 
-# One disappears during the run: that is an outcome, and the others come back.
+# A NIC disappears during the run: that is an outcome, and the others come back.
 start --seconds 3 --direction transmit
 sleep 4 # into a measured round
 for fd in /proc/$pid/fd/*; do

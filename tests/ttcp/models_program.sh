@@ -50,7 +50,7 @@ grep -q 'no NIC' "$work/text" || fail "not labelled"
 grep -Eq '^ +full +[#+]' "$work/text" || fail "no bars"
 python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.svg" || fail "the SVG is not XML"
 
-# The whole curve in one run. It says beforehand how many rounds that is; --sizes alone are those of the paper.
+# The whole curve in one run. affinityctl says beforehand how many rounds that is; --sizes alone are those of the paper.
 "$affinityctl" --json measure models --connections 1 --rounds 1 --seconds 0.1 --models none,full --direction both --sizes --rr 1,1:1K \
     --no-history --svg "$work/curve.svg" >"$work/json" 2>"$work/err" || fail "curve: $(cat "$work/err" "$work/json")"
 grep -q '^measuring 24 rounds of 0.1 s takes about ' "$work/err" || fail "not told beforehand: $(cat "$work/err")"
@@ -94,7 +94,7 @@ status=0; "$affinityctl" measure models --rounds 60 --svg "$work/pipe" >"$work/t
 "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 5 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3
-# Its first rounds are short: a child that is seen may have ended already. The end of an experiment's process ends the experiment.
+# The first rounds are short: a child that is seen may have ended already. The end of an experiment's process ends the experiment.
 for _ in $(seq 200); do
     read -r child _ <<<"$(children_of $pid)" || :
     [ -z "$child" ] || kill -9 "$child" 2>/dev/null || :

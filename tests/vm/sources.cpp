@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vm-sources NIC...: what each source of knowledge about a NIC's interrupts says alone, and where a policy
-// then puts the interrupts. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
+// then puts the interrupts. Prints a JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
 #include "host/root.hpp"
 #include "machine/reader.hpp"
 #include "planner/placements.hpp"

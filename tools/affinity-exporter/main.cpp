@@ -68,8 +68,8 @@ class Source {
     nlohmann::json metrics_;
 };
 
-/// Those that are open, the oldest first. When there is no room for another, the oldest goes: a request takes
-/// milliseconds, so it is none that gets on.
+/// The open connections, the oldest first. Without room for another, the oldest goes: a request takes
+/// milliseconds, so the oldest does not get on.
 class Connections {
   public:
     void begin(int fd) {
@@ -181,7 +181,7 @@ std::vector<int> listen_at(const std::string& place) {
     return {socket};
 }
 
-/// Those of systemd.
+/// The sockets that systemd hands over.
 std::vector<int> given_sockets() {
     std::vector<int> sockets(static_cast<std::size_t>(std::max(0, sd_listen_fds(1))));
     std::iota(sockets.begin(), sockets.end(), SD_LISTEN_FDS_START);

@@ -104,7 +104,7 @@ Result<void> end_with(int connection) {
     if (flags < 0 || ::fcntl(connection, F_SETOWN, ::getpid()) != 0 ||
         ::fcntl(connection, F_SETFL, flags | O_ASYNC) != 0)
         return fail("cannot watch the connection", {}, errno);
-    // It may have gone before this process could be told.
+    // The other end may have gone before this process could be told.
     pollfd item{connection, POLLRDHUP, 0};
     if (::poll(&item, 1, 0) > 0) return fail("no program waits for the report");
     return {};

@@ -26,10 +26,10 @@ namespace {
 using Add = void (*)(CLI::App&, Globals&, int&);
 
 /// In the order of --help: the present state, plans, the machine, changes, measurements.
-constexpr Add verbs[] = {add_status,   add_watch,   add_plan,     add_explain, add_check,    add_test,
-                         add_doctor,   add_suggest, add_policies, add_edit,    add_topology, add_cpus,
-                         add_nics,     add_irqs,    add_orders,   add_try,     add_history,  add_report,
-                         add_locality, add_sharers, add_metrics};
+constexpr Add verbs[] = {add_status,   add_watch,   add_plan,      add_explain, add_check,    add_test,
+                         add_doctor,   add_suggest, add_policies,  add_edit,    add_topology, add_cpus,
+                         add_nics,     add_irqs,    add_orders,    add_try,     add_history,  add_report,
+                         add_locality, add_sharers, add_intruders, add_metrics};
 
 /// Words of other programs for what a verb does.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> synonyms{
@@ -74,7 +74,7 @@ class HelpPage : public CLI::Formatter {
         return left + "\n" + wrapped(text, std::string(column, ' '), page);
     }
     std::string make_subcommand(const CLI::App* verb) const override {
-        return wrapped(verb->get_description(), fmt::format("  {:<10}", verb->get_name()), page);
+        return wrapped(verb->get_description(), fmt::format("  {:<13}", verb->get_name()), page);
     }
 
   private:

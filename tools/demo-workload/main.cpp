@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with named threads for the demonstration and the tests. It waits, and meanwhile renames itself or
-// executes another program if its options say so.
+// A program with named threads for the demonstration and the tests. The program waits, and meanwhile renames
+// itself or executes another if its options say so.
 //
 //   demo-workload [--threads NAME,NAME,...] [--rename-after MS NEW] [--exec-after MS PROGRAM ARG...]
 //   [--seconds N]
 //
-// It ends after N seconds (default 60, at most 600).
+// The program ends after N seconds (default 60, at most 600).
 #include <charconv>
 #include <chrono>
 #include <cstdio>

@@ -109,9 +109,9 @@ std::optional<std::uint64_t> left_in_group(const host::Dir& sys, const std::stri
     return *limit - std::min(*limit, taken - std::min(taken, inactive));
 }
 
-/// The document's base vector: a program with a cache footprint of a given size. Its lines make one cycle in
-/// an order without pattern, and where the next one is stands in each, so that neither prefetching nor
-/// out-of-order execution hides that a line is not in the cache: what is lost is an upper bound.
+/// The document's base vector: a program with a cache footprint of a given size. The lines make one cycle in
+/// an order without pattern, and each says where the next is, so that neither prefetching nor out-of-order
+/// execution hides that a line is not in the cache: what is lost is an upper bound.
 class BaseVector {
   public:
     /// `bytes`: at least four lines. An Error: no memory. When `run` is stopped, both this and touch() return
@@ -222,7 +222,7 @@ class Worker {
         double seconds = 0;
         bool was_disturbed = false;
     };
-    /// One interruption and the quantum after it. It is always at home, so that nothing but what is in the
+    /// Takes an interruption and the quantum after it, always at home, so that nothing but what is in the
     /// caches differs: for a move, the thread was elsewhere before.
     Result<Quantum> take(Place place, double quantum_seconds) {
         if (is_move(place)) { // nothing of the working set is to be at home already

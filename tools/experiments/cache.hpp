@@ -35,7 +35,7 @@ struct CacheSizes {
     std::uint64_t last = 0;  ///< the last level
 };
 /// Sizes that the C library tells, for kernels that tell nothing (virtual machines often hide them); zero is
-/// what it does not tell either. Its last level may be that of all cores of a socket together. Source:
+/// what it does not tell either. The last level may be that of all cores of a socket together. Source:
 /// sysconf(3), _SC_LEVEL1_DCACHE_SIZE and those after it.
 [[nodiscard]] CacheSizes sizes_of_c_library();
 /// A remark that `sizes` come from there.
@@ -92,8 +92,8 @@ struct CacheHow {
     std::uint64_t polluter_bytes = 0;
 };
 
-/// One working set, one quantum, one place. Its seconds are the CPU time of work that takes about one quantum
-/// where the cache is kept, after the interruption.
+/// A working set, a quantum, a place. `seconds` are the CPU time of work that takes about one quantum where
+/// the cache is kept, after the interruption.
 struct CacheCase : Case {
     std::uint64_t footprint = 0; ///< bytes
     double quantum_ms = 0;
@@ -103,7 +103,7 @@ struct CacheCase : Case {
 /// A task that loses less does not need a narrower mask.
 inline constexpr double little_loss = 0.01;
 
-/// One place at one quantum, over the working sets that fit into the cache that is lost (the core's own for
+/// A place at a quantum, over the working sets that fit into the cache that is lost (the core's own for
 /// `displaced` and `group`, the last level for others): the document's "11 % on average and 27 % maximum".
 struct PlaceLoss {
     Place place = Place::kept;

@@ -76,7 +76,7 @@ enum class Ending {
 [[nodiscard]] std::string time_words(double seconds);
 
 /// A thread of this process that stays on given CPUs: when the process ends, however it does, nothing of that
-/// is left. Its end is awaited when this is destroyed or move-assigned to.
+/// is left. The destructor and move assignment await the thread's end.
 class PinnedThread {
   public:
     PinnedThread() = default;
@@ -132,7 +132,7 @@ look_for_quiet(const host::Root& root, const CpuSet& cpus,
 /// it is quiet enough.
 [[nodiscard]] std::string remark_of(const Quiet& quiet);
 
-/// One case of an experiment: the same work in one of the ways that are compared.
+/// A case of an experiment: the same work in one of the ways that are compared.
 struct Case {
     std::vector<double> seconds;           ///< how long the work took, by round; above zero
     std::optional<measure::Interval> mean; ///< of those, once compared; no value: too few rounds

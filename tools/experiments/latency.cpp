@@ -106,10 +106,10 @@ std::uint64_t switches_of_this_thread() {
     return static_cast<std::uint64_t>(used.ru_nvcsw + used.ru_nivcsw);
 }
 
-/// A thread may wait in vain because the other one is off its CPU, on a busy machine. It goes on
-/// for longer than the scheduler lets others run, since who sleeps loses its turn; but two CPUs on which as
-/// many programs take turns may keep step, and then the two never meet: at last it sleeps, each time for
-/// another while. Such a sample is taken again.
+/// A thread may wait in vain because the other one is off its CPU, on a busy machine. The thread goes on for
+/// longer than the scheduler lets others run, since a sleeper loses its turn; but two CPUs on which as many
+/// programs take turns may keep step, and then the two never meet: at last it sleeps, each time for another
+/// while. Such a sample is taken again.
 class Rests {
   public:
     void take() {
@@ -159,7 +159,7 @@ void follow(Table& table, unsigned round_trips) {
     }
 }
 
-/// One sample at a time.
+/// Takes one sample at a time.
 template <Means means>
 class Leader {
   public:

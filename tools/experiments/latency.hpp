@@ -49,13 +49,13 @@ struct PairSamples {
     std::size_t interrupted = 0; ///< samples taken again, because one of the threads had been off its CPU
 };
 
-/// One cache line goes to and fro between two threads that are pinned to the CPUs of the pair, after a
+/// A cache line goes to and fro between two threads that are pinned to the CPUs of the pair, after a
 /// millisecond in which clocks rise. A sample during which the scheduler took one of the threads off its CPU
 /// says nothing of the machine, and is taken again, until four times as many were and half a second is over.
 /// An Error: a thread cannot be made or pinned.
 [[nodiscard]] Result<PairSamples> bounce(const CpuPair& pair, const PingPong& how, const Run& run);
 
-/// One pair: ns for one way. The harmonic mean of the rates, as of equal amounts of work, is what the matrix
+/// A pair: ns for one way. The harmonic mean of the rates, as of equal amounts of work, is what the matrix
 /// has; it holds with its interval in 95 of 100 such measurements.
 struct PairFigures {
     CpuPair pair;

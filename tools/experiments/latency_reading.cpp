@@ -69,7 +69,7 @@ class Distances {
     std::vector<Distance> all_;
 };
 
-/// One way in which the topology divides the machine.
+/// A way in which the topology divides the machine.
 struct Division {
     std::string one, many;                            ///< "llc", "LLC groups"
     std::vector<std::pair<unsigned, CpuSet>> members; ///< by number in CPU-set expressions

@@ -51,10 +51,10 @@ class Nearness {
     std::vector<Groups> groups_; ///< by CPU number
 };
 
-/// One CPU of each core: the lowest of `cpus` in it.
+/// The lowest of `cpus` in each core.
 [[nodiscard]] CpuSet one_per_core(const topology::Topology& topology, const CpuSet& cpus);
 
-/// Why a machine cannot do an experiment. It is no fault: some machines are so.
+/// Why a machine cannot do an experiment: no fault, some machines are so.
 enum class Refusal {
     one_cpu,   ///< fewer than two CPUs may be used
     no_smt,    ///< no core has two hardware threads that may be used

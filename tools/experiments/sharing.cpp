@@ -135,7 +135,7 @@ void* work_of_thread(void* given) {
 }
 
 /// Threads that their maker pins, as the document's program does: how long one has run elsewhere by then is
-/// part of the figure. One that pins itself first waits for its turn on the CPU where it was made, which
+/// part of the figure. A thread that pins itself first waits for its turn on the CPU where it was made, which
 /// takes a run several percent longer.
 class Threads {
   public:
@@ -165,8 +165,8 @@ class Threads {
     std::size_t count_ = 0;
 };
 
-/// One run: how long it took. With `counts` each thread counts its reads, which takes time of its own, and
-/// the case gets them.
+/// A run: how long it took. With `counts` each thread counts its reads, which takes time of its own, and the
+/// case gets them.
 Result<double> run_once(SharingCase& one, unsigned additions, bool counts) {
     Variables variables;
     std::array<Part, sharing_threads> parts;

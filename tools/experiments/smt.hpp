@@ -11,8 +11,7 @@
 
 namespace affinityd::experiments {
 
-/// One kind of work leaves most of a core idle, as each addition waits for the one before, and one keeps it
-/// busy.
+/// `accum` leaves most of a core idle, as each addition waits for the one before; `sine` keeps it busy.
 enum class Load {
     accum, ///< adds all numbers up
     sine,  ///< adds their sines up
@@ -54,7 +53,7 @@ struct SmtHow {
     std::size_t numbers = 1U << 20; ///< floats of each thread; the document has 100 million
 };
 
-/// One load in one company. Its seconds are CPU time, the mean of both threads.
+/// A load in a company. `seconds` are CPU time, the mean of both threads.
 struct SmtCase : Case {
     Load load = Load::accum;
     Company company = Company::alone;
@@ -81,8 +80,9 @@ struct SmtResult : Reading {
     SmtHow how;
 };
 
-/// Each run begins for both threads at the same moment. One during which the scheduler took a thread off its
-/// CPU is taken again, up to as many times as there are rounds. An Error: a thread cannot be made or pinned.
+/// Each run begins for both threads at the same moment. A run during which the scheduler took a thread off
+/// its CPU is taken again, up to as many times as there are rounds. An Error: a thread cannot be made or
+/// pinned.
 [[nodiscard]] Result<SmtResult> measure_smt(const SmtSeats& seats, const SmtHow& how, Run& run);
 /// About how long that takes, from experience.
 [[nodiscard]] double estimated_seconds(const SmtSeats& seats, const SmtHow& how);

@@ -108,7 +108,7 @@ int await_reply(int fd, affinityd_join_reply& reply) {
 
 /// A status as in affinity.h.
 int exchange(int fd, const affinityd_join_request& request, affinityd_join_reply& reply) {
-    // It was closed at once: too many others, or the daemon is about to end.
+    // The daemon closed the connection at once: too many others, or the daemon is about to end.
     if (::send(fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return errno == EPIPE || errno == ECONNRESET ? -EAGAIN : -errno;
     if (const int code = await_reply(fd, reply); code != 0) {

@@ -40,8 +40,8 @@ struct affinity_place {
  * answered is no such daemon: its reply makes no sense others       the daemon is of another version, or the
  * system has no descriptor or memory left */
 
-/* Puts the calling thread into a slot that its policy names: 1 to 31 letters, digits, and . _ -. It ends with
- * the daemon: after a restart of that the next call of affinity_where() or affinity_serve_fd() joins again.
+/* Puts the calling thread into a slot that its policy names: 1 to 31 letters, digits, and . _ -. The place
+ * ends with the daemon: after a restart the next call of affinity_where() or affinity_serve_fd() joins again.
  */
 int affinity_join(const char* slot);
 

@@ -118,7 +118,7 @@ Slices Balance::weigh_tasks(std::optional<Clock::time_point> last) {
             if (!thread->seat.table) continue;
             const unsigned table = *thread->seat.table;
             auto weight = weight_of(*thread, pid, since);
-            // Its slot is free for others to use. It counts as little elsewhere as any foreign task.
+            // Others may use the slot of a task that yielded; the task counts as little as any foreign one.
             if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
             if (thread->seat.is_own && thread->id != id) {
                 if (weight) assignments.weigh(table, thread->id, *weight);

@@ -190,7 +190,7 @@ std::string Fences::obstacle_of(Unit& unit) const {
         return known == nullptr || shared_.current->policy(known->policy).name != unit.policy;
     });
     const int pid = foreign == pids->end() ? 0 : *foreign;
-    // One that was forked a moment ago is not known yet: a fence that is there waits for the next pass.
+    // A process forked a moment ago is not known yet: a fence in place waits for the next pass.
     const bool is_confirmed = std::exchange(unit.foreign, pid) == pid || unit.state != in_place;
     return pid != 0 && is_confirmed ? fmt::format("process {} of it is not under the policy", pid) : "";
 }

@@ -30,8 +30,8 @@ class UnitCpus {
     /// An errno value, 0 on success, ENOENT if there is no such unit. After ETIMEDOUT, ENOTCONN or ECONNRESET
     /// the unit may have been set or not.
     using Written = std::move_only_function<void(int)>;
-    /// The connection over which systemd is called; nullptr while there is none. Its owner lets it work from
-    /// the loop.
+    /// The connection over which systemd is called; nullptr while there is none. The owner lets the
+    /// connection work from the loop.
     using Connection = std::function<sd_bus*()>;
     /// `patience`: how long systemd has for an answer.
     explicit UnitCpus(Connection connection, std::chrono::milliseconds patience = std::chrono::seconds(5));

@@ -17,8 +17,8 @@ using State = planner::ThreadPlan::State;
 
 bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
 
-/// Threads that put themselves somewhere, as far as the policy of their process lets them. What they asked
-/// for is a fact about them, like their names: this notes it, and the way of tasks places them.
+/// Threads that put themselves somewhere, as far as the policy of their process lets them. Joins notes the
+/// request as a fact about the thread, like its name, and the way of tasks places the thread.
 ///
 /// A place lasts until the thread ends, leaves, or its process comes under another policy or is released, or
 /// the daemon ends; execve(2), passes and reloads come and go meanwhile. Where a reload takes the slot away
@@ -55,7 +55,7 @@ class Joins final : public Behaviour, public Joining {
     bool is_stopping_ = false;
 };
 
-/// One request, with what was found of who asks.
+/// A request, with what was found of who asks.
 struct Joins::Asking {
     const JoinRequest& request;
     inventory::Thread thread{};
@@ -120,7 +120,7 @@ KnownProcess* Joins::find_process(Asking& asking) {
                                             : inventory::lives_on(shared_.root, known->id));
     };
     if (auto* known = table.find(pid); is_that(known)) return known;
-    // It may have been executed a moment ago, and the event not been looked at yet.
+    // The event of its execve(2) may not have been looked at yet.
     tasks_.process_changed(pid);
     auto* known = table.find(pid);
     return is_that(known) ? known : nullptr;

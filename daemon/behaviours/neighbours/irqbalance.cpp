@@ -123,7 +123,7 @@ bool is_roots(int fd) {
            (peer.uid == 0 || peer.uid == ::geteuid());
 }
 
-/// One request over a connection of its own. `wants_answer`: the peer's text up to its end is the result.
+/// Sends a request over a connection of its own. `wants_answer`: the peer's text up to its end is the result.
 Result<std::string> ask(const std::string& path, const std::string& request, bool wants_answer) {
     const auto end = Clock::now() + patience;
     const auto address = host::local_address(path);
@@ -183,7 +183,7 @@ struct Conversation {
     [[nodiscard]] std::vector<Error> give_back();
 };
 
-/// Its list, by its own answer.
+/// Learns an instance's list from its own answer.
 Result<void> Conversation::learn(const std::string& socket, Irqbalance::Instance& instance) const {
     const auto path = folder + "/" + socket;
     const auto answer = ask(path, "setup", true);
@@ -198,7 +198,7 @@ Result<void> Conversation::learn(const std::string& socket, Irqbalance::Instance
     return {};
 }
 
-/// Its own list and the interrupts of the wish.
+/// Gives an instance its own list and the interrupts of the wish.
 Result<void> Conversation::give(const std::string& socket, Irqbalance::Instance& instance) const {
     std::vector<unsigned> list;
     std::ranges::set_union(instance.original, wish.irqs, std::back_inserter(list));

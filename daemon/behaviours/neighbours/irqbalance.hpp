@@ -32,14 +32,14 @@ namespace affinityd::behaviours {
 /// irqbalance's own lists of banned interrupts, by the name of its socket, each ascending.
 using BannedLists = std::map<std::string, std::vector<unsigned>>;
 
-/// One line for each socket: its name and its interrupts, divided by spaces.
+/// A line for each socket: its name and its interrupts, divided by spaces.
 [[nodiscard]] std::string print_record(const BannedLists& lists);
 /// The reverse; what cannot be read is left out.
 [[nodiscard]] BannedLists parse_record(std::string_view text);
 
 /// Keeps irqbalance off the interrupts that are under policy: through the socket by which root may ask for
-/// its settings and replace its list of banned interrupts while it runs. Its files are never touched. Its own
-/// list is written down first, so that it can be given back, also by the next daemon.
+/// its settings and replace its list of banned interrupts while it runs. Writes irqbalance's own list down
+/// first, so that this or the next daemon can give it back; leaves irqbalance's files alone.
 ///
 /// A thread talks, so that no caller waits; at its end it waits for the conversation under way, half a second
 /// for each irqbalance that does not answer.
@@ -60,7 +60,7 @@ class Irqbalance {
     /// A conversation is under way.
     [[nodiscard]] bool is_talking() const { return talking_.valid(); }
 
-    /// One line for a person: what was asked, what is being asked, or why it cannot be asked.
+    /// A line for a person: what was asked, what is being asked, or why it cannot be asked.
     [[nodiscard]] std::string note() const;
     /// Each that runs has taken the list.
     [[nodiscard]] bool keeps_off() const;

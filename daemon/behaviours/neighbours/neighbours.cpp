@@ -47,11 +47,13 @@ class Neighbours final : public Behaviour {
         for (const auto& notice : writers_.take_notices())
             shared_.log.warn(notice);
     }
-    /// Interrupts under policy, each once.
+    /// Interrupts under policy, each once; those that are only kept off CPUs once they had to be.
     [[nodiscard]] std::vector<unsigned> interrupts() const {
         std::vector<unsigned> irqs;
         for (const auto& target : shared_.current.placements().queues)
-            if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject)) irqs.push_back(irq->irq);
+            if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+                irq != nullptr && (target.off.empty() || shared_.journal().contains(target.subject)))
+                irqs.push_back(irq->irq);
         std::ranges::sort(irqs);
         irqs.erase(std::ranges::unique(irqs).begin(), irqs.end());
         return irqs;

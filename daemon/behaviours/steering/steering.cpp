@@ -380,8 +380,14 @@ void Steering::decide(const TaskId& task, Mover& mover) {
 void Steering::begin_pass() { shared_.current->use_steering(why_not_.empty()); }
 
 Slices Steering::after_tasks() {
-    for (auto& [pid, process] : tasks_.table().processes())
-        process.takes_none = steers(process) && takes_none(process);
+    // The workers of a reload have taken nothing yet, and may not have been looked at: the next pass tells.
+    constexpr std::uint64_t long_enough = 2; // seconds
+    const auto born_before = host::ticks_since_boot() - long_enough * host::ticks_a_second();
+    for (auto& [pid, process] : tasks_.table().processes()) {
+        const bool takes = !steers(process) || !takes_none(process);
+        process.takes_none = !takes && process.id.start_time <= born_before;
+        if (!takes && !process.takes_none) shared_.work.want(Work::Urgency::later);
+    }
     co_return;
 }
 
@@ -860,9 +866,6 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
 bool Steering::takes_none(const KnownProcess& process) const {
     const auto taker = accepts_.lower_bound({process.id.tid, 0});
     if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
-    // The workers of a reload have taken nothing yet, and may not have been looked at.
-    constexpr std::uint64_t long_enough = 2; // seconds
-    if (host::ticks_since_boot() < process.id.start_time + long_enough * host::ticks_a_second()) return false;
     const auto is_its = [&](const auto& one) { return one.second.process == process.id.tid; };
     bool has_known = false;
     for (const auto& [name, space] : spaces_) {

@@ -26,8 +26,8 @@ namespace affinityd::behaviours {
 
 /// Brings packets and those who read them together: the kernel gives new connections to the listener of the
 /// worker on whose lane they arrive, and tasks under `steer: tasks` change over to the lane where their
-/// packets arrive, each at most once a minute. It counts who reads where meanwhile, by the same programs, and
-/// only while a policy asks for it.
+/// packets arrive, each at most once a minute. The same programs count who reads where, only while a policy
+/// asks for it.
 class Steering final : public Behaviour {
   public:
     explicit Steering(Daemon& daemon);

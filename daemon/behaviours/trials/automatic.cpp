@@ -137,7 +137,7 @@ void Automatic::begin(const policy::Policy& policy) {
     follow();
 }
 
-/// What is to be in force now comes into force with a pass. That which grew until then counts for nothing.
+/// The next pass puts the present candidate in force. Drops the counts from before it.
 void Automatic::follow() {
     shared_.current->use_choices(choices(*shared_.current.world));
     const auto& policies = shared_.current->policies().policies;

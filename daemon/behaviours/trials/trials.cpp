@@ -437,8 +437,7 @@ Slices TrialRunner::take_back(std::string policy, bool is_kept, uid_t user, Answ
         co_yield pause;
 }
 
-/// Its file is removed, and it is no more among those that count. Returns that in words, which the history
-/// keeps.
+/// Removes a trial with its file, and keeps the verdict in the history. Returns it in words.
 std::string TrialRunner::close(Trial trial, const char* how, const std::string& by) {
     const auto now = time_since_boot();
     const auto judgement = trial.judgement();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do, by the facts: a table.
+// The advice, by the facts: a table.
 #include "affinityctl/locality/report.hpp"
 #include "locality/locality.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is meant, and how many share a port.
+// The processes that are meant, and how many share a port.
 #include "affinityctl/locality/watch.hpp"
 #include "host/fd.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread rule has to say to mean some threads and no others.
+// How a thread rule has to read to mean some threads and no others.
 #include "affinityctl/sharers/report.hpp"
 #include "policy/pattern.hpp"
 #include "seen_wakes.hpp"

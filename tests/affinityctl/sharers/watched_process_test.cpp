@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is called while it is watched.
+// How a process is called while it is watched.
 #include "affinityctl/sharers/watch.hpp"
 #include "inventory/recorded.hpp"
 
@@ -16,7 +16,7 @@ constexpr TaskId watched{50, 100};
 class Watched : public ::testing::Test {
   protected:
     Watched() : root_((become("ex.sh"), open_root(tree_))) {}
-    /// It is called this from now on, and is in this control group.
+    /// The process is called this from now on, and is in this control group.
     void become(const std::string& name, const std::string& group = "/user.slice", char state = 'S',
                 unsigned long long start = 100) const {
         add_process(tree_, {.id = 50, .comm = name, .state = state, .start = start});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most sources include, precompiled for tests/run. A source still has to include what it uses: other
-// builds have no such header.
+// Headers that most sources include, precompiled for tests/run. A source still has to include what it uses:
+// other builds have no such header.
 #include <algorithm>
 #include <array>
 #include <charconv>

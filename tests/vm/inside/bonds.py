@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""One server behind several NICs: bonds in three modes, a VLAN on a bond, a bridge with ports of guests, a macvlan. The other ends of the wires
+"""A server behind several NICs: bonds in three modes, a VLAN on a bond, a bridge with ports of guests, a macvlan. The other ends of the wires
 are in a namespace of their own."""
 import contextlib
 import pathlib

@@ -18,8 +18,8 @@ ROOM = 15.0
 
 
 def test(limit=400, boot=1):
-    """Registers a function of the script, not of what it imports, as a test of this boot of the machine. Its name, words joined by _, is its
-    claim; it may return figures to print for people."""
+    """Registers a function of the script, not of what it imports, as a test of this boot of the machine. The name, words joined by _, is the
+    claim; the function may return figures to print for people."""
     def register(function):
         if function.__module__ == "__main__":
             TESTS.append((boot, function.__name__.replace("_", " "), limit, function))

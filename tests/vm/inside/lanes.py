@@ -47,7 +47,7 @@ def parent(pid):
 
 
 def workers(unit_group):
-    """Masks of the processes that others of the group have started; those of all their threads. One that has ended meanwhile is none."""
+    """Masks of the processes that others of the group have started; those of all their threads. A worker that has ended meanwhile is none."""
     found = {}
     pids = processes(unit_group)
     for pid in pids:
@@ -148,7 +148,7 @@ def rewritten(sets, conditions_of, told):
 
 
 def some_cpus(least, most):
-    """Of both nodes, or of one of them."""
+    """CPUs of both nodes, or of one of them."""
     pool = CHANCE.choice([range(8), range(8), range(4), range(4, 8)])
     return set(CHANCE.sample(pool, CHANCE.randint(least, min(most, len(pool)))))
 
@@ -207,8 +207,7 @@ def programs_that_share_the_rest_stay_apart_and_each_in_its_cpuset():
 
 def threads_of(unit_group, nic):
     """Masks of the readers of a NIC."""
-    pid = processes(unit_group)[0]
-    return [task_mask(pid, tid) for tid in machine.threads(pid) if name_of(pid, tid).endswith("-" + nic)]
+    return [task_mask(pid, tid) for pid in processes(unit_group) for tid in machine.threads(pid) if name_of(pid, tid).endswith("-" + nic)]
 
 
 def rps(nic):
@@ -403,6 +402,7 @@ def rename(old, new):
 @test(limit=600)
 def an_interface_that_is_renamed_while_up_keeps_its_interrupts_and_its_policy():
     irqs = IRQS[NIC]
+    wait_for(lambda: status()["journal"] == 0, "all that the test before changed is as it was")
     before = {irq: machine.requested(irq) for irq in irqs}
     with unit("renamed", "serve", 4, ADDRESS, 8080) as its, policy("renamed", FULL.format(match="unit: renamed.service", nics="auto", more="")) as file:
         def is_right():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""One NIC with a queue for each of eight CPUs, and Debian's servers with as many workers: which part of the packets is read on the CPU where it
+"""A NIC with a queue for each of eight CPUs, and Debian's servers with as many workers: which part of the packets is read on the CPU where it
 arrived, as bpftrace counts, without a policy, with the shipped one without steering, and with steering. The clients are at the other end of
 the wire, in a network namespace of their own."""
 import contextlib
@@ -127,7 +127,7 @@ def told():
 
 
 class Server:
-    """One that runs, with clients for it."""
+    """A server that runs, with clients for it."""
 
     def __init__(self, unit, comm, clients, first=contextlib.nullcontext):
         self.unit, self.comm, self.clients, self.first = unit, comm, clients, first

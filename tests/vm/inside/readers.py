@@ -3,7 +3,7 @@
 
     readers.py serve COUNT ADDRESS PORT    so many processes, each with a listener of its own
     readers.py name COUNT NIC...           one process, with so many threads W#01-NIC for each NIC, which listen to nothing
-    readers.py listen COUNT NIC=ADDRESS... the same threads, each with a listener of its own at the NIC's address
+    readers.py listen COUNT NIC=ADDRESS... processes of these names, each with a listener at the NIC's address
     readers.py ask COUNT ADDRESS PORT      so many connections that ask by HTTP; one that was closed is opened anew
 """
 import os
@@ -31,12 +31,14 @@ def listen(address, port):
                 key.fileobj.close()
 
 
-def read_in_thread(name, address):
+def take_name(name):
     with open("/proc/thread-self/comm", "w", encoding="ascii") as comm:
         comm.write(name)
-    if address:
-        listen(address, PORT)
-    signal.pause() if threading.current_thread() is threading.main_thread() else threading.Event().wait()
+
+
+def wait_in_thread(name):
+    take_name(name)
+    threading.Event().wait()
 
 
 def serve(count, address, port):
@@ -48,9 +50,18 @@ def serve(count, address, port):
 
 def start_threads(count, *nics):
     for nic in nics:
+        for number in range(1, count + 1):
+            threading.Thread(target=wait_in_thread, args=(f"W#{number:02}-{nic}",)).start()
+
+
+def start_processes(count, *nics):
+    for nic in nics:
         name, _, address = nic.partition("=")
         for number in range(1, count + 1):
-            threading.Thread(target=read_in_thread, args=(f"W#{number:02}-{name}", address)).start()
+            if os.fork() == 0:
+                take_name(f"W#{number:02}-{name}")
+                listen(address, PORT)
+    signal.pause()
 
 
 def ask(count, address, port):
@@ -71,5 +82,5 @@ def ask(count, address, port):
         time.sleep(0.1)
 
 
-VERBS = {"serve": serve, "name": start_threads, "listen": start_threads, "ask": ask}
+VERBS = {"serve": serve, "name": start_threads, "listen": start_processes, "ask": ask}
 VERBS[sys.argv[1]](int(sys.argv[2]), *sys.argv[3:])

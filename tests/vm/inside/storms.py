@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""One user who means ill, under the installed unit: a storm of each kind, then all at once. Meanwhile programs of another user are placed,
-the daemon is not restarted, writes few lines and does not grow. The arguments: seconds that each storm lasts; which kinds, if not every
-one ("together": all at once)."""
+"""A user who means ill, under the installed unit: a storm of each kind, then all at once. Meanwhile programs of another user are placed, the
+daemon is not restarted, writes few lines and does not grow. The arguments: seconds that each storm lasts; which kinds, if not every one
+("together": all at once)."""
 import pathlib
 import re
 import subprocess

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What affinityctl counts in this kernel by programs of its own: each kernel keeps elsewhere what these read, and has a verifier of its own."""
+"""Which wake-ups affinityctl counts in this kernel by programs of its own: each kernel keeps elsewhere what these read, and has its own
+verifier."""
 import contextlib
 import json
 import subprocess
@@ -47,3 +48,14 @@ def reads_are_counted_not_sampled():
         answer = json.loads(run("affinityctl", "locality", "--for", "2s", "--json"))
     assert answer["exact"], answer["why_sampled"]
     assert answer["all"]["reads"] > 100, answer
+
+
+@test()
+def intruders_of_a_program_are_named():
+    with subprocess.Popen(["taskset", "-c", "1", "sh", "-c", "while :; do :; done"]) as program:
+        answer = json.loads(run("affinityctl", "intruders", "1", "--for", "5s", "--json"))
+        program.kill()
+    assert answer["method"] == "tracepoints", answer["notes"]
+    assert answer["per_cpu"][0]["program"] == f"sh {program.pid}", answer
+    assert any(source["kind"] == "tick" and source["longest_us"] > 0 for source in answer["sources"]), answer
+    return f"{len(answer['sources'])} sources; {' '.join(answer['notes'])}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a machine: boots it, follows the script's output, keeps the time, cleans up."""
+"""A run of a machine: boots it, follows the script's output, keeps the time, cleans up."""
 import os
 import pathlib
 import shlex

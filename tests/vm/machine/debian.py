@@ -27,7 +27,7 @@ def index_addresses(*conditions):
 
 
 class Apt:
-    """apt with its own lists and archives below `folder`. It knows the guest's suite and `suite`."""
+    """apt with its own lists and archives below `folder`, for the guest's suite and `suite`."""
 
     def __init__(self, folder, suite=SUITE):
         self.folder = pathlib.Path(folder)

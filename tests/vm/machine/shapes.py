@@ -42,12 +42,12 @@ SHAPES = {
     # with the last one, and is aborted when that is the leaf of dies and the firmware asks.
     "wide": Shape(processor="max,la57=off,vendor=GenuineIntel,level=0x20", sockets=2, dies=2, cores=2, threads=2, nodes=2, pairs=("igb",)),
     "small": Shape(sockets=1, cores=2, single=("virtio",)),
-    # An older kernel on an older interrupt controller. Its last CPU is not there at first: newer kernels plug CPUs in only under a
-    # hypervisor that they know, which an emulation is not.
+    # An older kernel on an older interrupt controller. The last CPU is not there at first: newer kernels plug CPUs in only under a hypervisor
+    # that they know, which an emulation is not.
     "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
-    # One NIC of each driver, for what is put back.
+    # A NIC of each driver, for what is put back.
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
-    # One NIC with as many queues as there are CPUs, which spreads flows over them by a hash as real ones do.
+    # A NIC with as many queues as there are CPUs, which spreads flows over them by a hash as real ones do.
     "queues": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb",)),
     # The same with a NIC of a guest: its packets come back on the queue where the flow was sent.
     "queues-virtio": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("virtio-8",)),

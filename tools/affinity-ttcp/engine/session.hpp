@@ -15,7 +15,7 @@ class Root;
 
 namespace affinityd::ttcp {
 
-/// One ttcp run. Each end of each stream is a process of its own.
+/// A ttcp run. Each end of each stream is a process of its own.
 struct Session {
     Load load;
     SocketOptions socket;

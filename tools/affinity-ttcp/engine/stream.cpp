@@ -200,7 +200,7 @@ std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// One end of an exchange: the socket with what bounds waiting at it.
+/// An end of an exchange: the socket with what bounds waiting at it.
 class Side {
   public:
     Side(int socket, const Exchange& exchange)

@@ -18,8 +18,8 @@
 
 namespace affinityd::ttcp {
 
-/// A value in memory that this process shares with the children that it makes afterwards. It has no name and
-/// ends with the last of them.
+/// A value in memory that this process shares with the children that it makes afterwards. The memory has no
+/// name and ends with the last of them.
 template <class T>
 class Shared {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -40,8 +40,8 @@ class Shared {
     T* value_ = nullptr;
 };
 
-/// One end of one stream in a process of its own, as in the paper (one ttcp process per connection), so that
-/// the kernel accounts for it separately. Killed with this object or with the process that made it. For
+/// An end of a stream in a process of its own, as in the paper (one ttcp process per connection), so that the
+/// kernel accounts for it separately. Killed with this object or with the process that made it. For
 /// single-threaded programs.
 class Worker {
   public:

@@ -41,7 +41,7 @@ enum class Work {
 };
 [[nodiscard]] std::string_view to_string(Work work); ///< "receive", "transmit", "answer"
 
-/// One point of the experiment's curves.
+/// A point of the experiment's curves.
 struct LoadPoint {
     Work work = Work::receive;
     std::size_t bytes = 65536;      ///< of one read and write, or of a request; 1 B to 64 MiB

@@ -80,7 +80,7 @@ CostParts seconds_of(const EndReport& end, const RoundCosts& costs, bool threads
 
 constexpr double connect_seconds = 10; ///< for each connection
 
-/// One connection over each path of a testbed, each end a process of its own. They connect, wait at the gate
+/// A connection over each path of a testbed, each end a process of its own. They connect, wait at the gate
 /// and begin together. With Work::answer the transmitters ask and the receivers answer. Processes that still
 /// run end with this object.
 class Streams {
@@ -251,7 +251,7 @@ std::expected<void, RoundFault> Streams::wait_until_connected(Gate& gate, double
 }
 
 /// Why the peer of a stream has gone: what the others that still run say within a second, if that is more.
-/// One that was killed closes its connection before it is known to have ended.
+/// A killed process's connection closes before its end is known.
 RoundFault Streams::cause_of(RoundFault fault, std::vector<Worker*> others) {
     constexpr double patience_seconds = 1;
     const double until = monotonic_seconds() + patience_seconds;
@@ -401,9 +401,9 @@ std::expected<Round, RoundFault> measure_round(const host::Root& root, const Tes
 
 /// Code, caches and the CPU's frequency settle before the first model is measured, and so do the threads that
 /// handle packets: where they run at first, all on one CPU and the processes on another, costs requests and
-/// responses half of their rate. It takes the scheduler up to four seconds of short rounds to spread them
-/// (50, then 90 thousand requests a second, 20,000 rescheduling interrupts a second, then none), or longer in
-/// one long round, since it moves little that runs.
+/// responses half of their rate. The scheduler takes up to four seconds of short rounds to spread them (50,
+/// then 90 thousand requests a second, 20,000 rescheduling interrupts a second, then none), or longer in one
+/// long round, since it moves little that runs.
 constexpr int warm_up_rounds = 16;
 constexpr double warm_up_seconds = 0.25; ///< of each
 /// For a round's processes to start, connect and end.

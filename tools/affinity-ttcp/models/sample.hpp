@@ -64,7 +64,7 @@ struct ExchangeSample {
     double p50_seconds = 0, p99_seconds = 0; ///< from before a request is sent until its response is complete
 };
 
-/// One model in one round.
+/// A model in a round.
 struct ModelSample {
     double bits_per_second = 0;
     std::uint64_t bytes = 0; ///< that arrived; with Work::answer at either end
@@ -84,7 +84,7 @@ struct ModelResult {
     std::vector<ModelSample> samples;
 };
 
-/// One point of the curves, each model at it.
+/// A point of the curves, each model at it.
 struct PointResult {
     LoadPoint point;
     std::vector<ModelResult> models;

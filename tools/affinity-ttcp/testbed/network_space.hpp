@@ -11,7 +11,7 @@
 
 namespace affinityd::ttcp {
 
-/// A network namespace without a name. It lives as long as this object, or a process or socket in it, so
+/// A network namespace without a name, which lives as long as this object, or a process or socket in it:
 /// everything that was made in it ends with the experiment, even with a killed one. Needs root. For
 /// single-threaded programs. NicKeeper takes out of it what was moved in.
 class NetworkSpace {
@@ -22,8 +22,7 @@ class NetworkSpace {
     [[nodiscard]] int fd() const { return space_.get(); }
     /// The namespace that this process was in when this object was made.
     [[nodiscard]] int outside() const { return outside_.get(); }
-    /// Its sysfs, mounted nowhere. It shows this namespace's interfaces, which the machine's own sysfs does
-    /// not.
+    /// The namespace's sysfs, mounted nowhere, with interfaces that the machine's own sysfs lacks.
     [[nodiscard]] const host::Dir& sys() const { return sys_; }
 
   private:

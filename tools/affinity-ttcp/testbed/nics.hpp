@@ -46,11 +46,11 @@ struct KeptNic {
 void put_back(const host::Root& root, const KeptNic& nic);
 
 /// A process of its own that puts interfaces back once this object, or the process that made it, has ended:
-/// NAPI and offload switches, the namespace, the CPUs of interrupts, and whether each was up. It holds the
-/// spaces until all are out of them: with its space the kernel removes a virtual interface (net/core/dev.c,
-/// default_device_exit_batch), and returns a real one, but down, with its interrupts where they were put, and
-/// to the first namespace. It belongs to another session, so that a signal that ends a whole job does not end
-/// it.
+/// NAPI and offload switches, the namespace, the CPUs of interrupts, and whether each was up. The keeper
+/// holds the spaces until all are out of them: with its space the kernel removes a virtual interface
+/// (net/core/dev.c, default_device_exit_batch), and returns a real one, but down, with its interrupts where
+/// they were put, and to the first namespace. In a session of its own, it outlives a signal that ends a whole
+/// job.
 class NicKeeper {
   public:
     /// Before any of the interfaces is moved to one of the spaces.
@@ -72,8 +72,7 @@ class NicKeeper {
 [[nodiscard]] std::string why_in_use(const host::Root& root, const netdev::Nic& nic);
 
 /// Moves an interface of this machine to a namespace of the experiment and brings it up with this address.
-/// One without a device behind it (veth) gets NAPI threads, which do what interrupts do elsewhere: their
-/// TIDs.
+/// An interface without a device (veth) gets NAPI threads, which do what interrupts do elsewhere: their TIDs.
 [[nodiscard]] Result<std::vector<int>> borrow(const host::Root& root, const netdev::Nic& nic,
                                               const NetworkSpace& space, const std::string& address);
 

@@ -24,8 +24,8 @@ struct Path {
     std::vector<unsigned> irqs; ///< its interrupt lines; empty for veth, which has none
 };
 
-/// The network that an experiment runs on. It ends with this object, or with the process if that is killed,
-/// because the namespaces have no names.
+/// The network that an experiment runs on. The namespaces have no names, so they end with this object, or
+/// with the process if that is killed.
 struct Testbed {
     std::vector<NetworkSpace> spaces;
     std::vector<Path> paths;

@@ -167,7 +167,9 @@ constexpr Field not_steered[] = {
     {"why", "", "text", "the reason"},
 };
 constexpr Field problems[] = {
-    {"severity", "", "text*", "attention, or settling: the next pass corrects it"},
+    {"name", "", "text*", "its kind and policy, file or interface, as `acknowledge` takes it"},
+    {"severity", "", "text*", "attention; settling: the next pass corrects it; acknowledged"},
+    {"until", "", "time*", "acknowledged until then"},
     {"kind", "", "text*", "drift, fight, refused, cpuset, vector, file, policy, nic, claim, journal, process, listener, events, rights, unit, steering or throughput"},
     {"policy", "", "text", "the policy, empty for none"},
     {"subject", "", "text", "the thread, queue, file or interface"},
@@ -215,7 +217,7 @@ constexpr Field processes[] = {
 constexpr Field queues[] = {
     {"nic", "NIC", "text*", "the interface"},
     {"", "WHAT", "text", "", {}, queue_name},
-    {"kind", "", "text", "irq or steering"},
+    {"kind", "", "text", "irq, steering or kernel"},
     {"irq", "", "count*", "the interrupt's number"},
     {"label", "", "text*", "the interrupt's handler"},
     {"device", "", "text*", "the interrupt's device"},
@@ -264,6 +266,13 @@ constexpr Field accepts[] = {
     {"least", "", "count", "connections or datagrams taken by the thread that took fewest", {}, nullptr, "worker_accepts_min"},
     {"most", "", "count", "connections or datagrams taken by the thread that took most", {}, nullptr, "worker_accepts_max"},
 };
+constexpr Field interruptions[] = {
+    {"seconds", "", "count", "the time for which they were counted, at most an hour", {}, nullptr, "interruptions_seconds"},
+    {"device", "", "count", "interrupts of devices in that time on the CPUs that the policy has for itself", {}, nullptr, "interruptions_device"},
+    {"timer", "", "count", "ticks and other timer interrupts there", {}, nullptr, "interruptions_timer"},
+    {"call", "", "count", "calls by other CPUs there (IPI)", {}, nullptr, "interruptions_call"},
+    {"other", "", "count", "all others there, such as NMI and machine checks", {}, nullptr, "interruptions_other"},
+};
 constexpr Field policies[] = {
     {"name", "POLICY", "text", "its name"},
     {"description", "", "text*", "its description"},
@@ -294,6 +303,7 @@ constexpr Field policies[] = {
     {"steer", "", "object*", "where it steers listeners", steers},
     {"accepts", "", "object*", "connections or datagrams taken, where they are counted", accepts},
     {"at_arrivals", "", "object[]*", "under steer: tasks", at_arrivals},
+    {"interruptions", "", "object*", "under exclusive or isolate, of its CPUs", interruptions},
 };
 constexpr Field crowded_tasks[] = {
     {"tid", "", "count", "the thread"},
@@ -446,6 +456,7 @@ constexpr Field statuses[] = {
     {"outcomes", "", "count{}", "changes by their outcome"},
     {"policies", "", "object[]", "policies in force", policies},
     {"released_processes", "", "count[]", "processes released by hand"},
+    {"acknowledged", "", "text{}", "problems that an administrator acknowledged, each with its end"},
     {"balance", "", "object?", "the most crowded core, null for none", balances},
     {"units", "", "object[]", "units with a cpuset of a policy", units},
     {"other_writers", "", "object[]", "other programs that set masks, and a loaded sched_ext scheduler", writers},
@@ -458,7 +469,7 @@ constexpr Field statuses[] = {
     {"measurement", "", "object?", "the last measurement of throughput", measurements},
 };
 constexpr Field actions[] = {
-    {"kind", "", "text", "task, irq, steering or unit"},
+    {"kind", "", "text", "task, irq, steering, kernel or unit"},
     {"", "WHAT", "text", "", {}, action_subject},
     {"pid", "", "count*", "the task's process"},
     {"tid", "", "count*", "the task"},
@@ -582,7 +593,8 @@ const Fields status_answer = fields::statuses, plan_answer = fields::plans,
              explained_thread_fields = fields::placed_threads, cost_fields = fields::costs,
              action_fields = fields::actions, record_fields = fields::records,
              candidate_fields = fields::candidates, policy_fields = fields::policies,
-             accept_fields = fields::accepts, figure_fields = fields::trial_figures;
+             accept_fields = fields::accepts, interruption_fields = fields::interruptions,
+             figure_fields = fields::trial_figures;
 
 std::string local_sentence(const json& local) {
     const auto samples = count(local, "samples");

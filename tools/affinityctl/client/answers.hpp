@@ -22,7 +22,7 @@ extern const Fields explain_answer; ///< of any subject
 extern const Fields history_answer;
 // Their parts that have tables.
 extern const Fields seat_fields, queue_fields, thread_fields, explained_thread_fields, cost_fields,
-    action_fields, record_fields, candidate_fields, accept_fields, figure_fields;
+    action_fields, record_fields, candidate_fields, accept_fields, interruption_fields, figure_fields;
 /// For its table, rows get "queues_held" and "queues_wanted", and "cost": the gain in words.
 extern const Fields policy_fields;
 

@@ -28,7 +28,7 @@ constexpr std::uint64_t tick_usec = 100'000;         // between looks at the pro
 
 constexpr std::chrono::milliseconds unseen{500}; // until a progress line is shown
 
-/// One that can wipe a line.
+/// True: the terminal can wipe a line.
 bool has_terminal() {
     const char* terminal = std::getenv("TERM");
     return ::isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";

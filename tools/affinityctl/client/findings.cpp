@@ -24,6 +24,7 @@ using Problems = std::vector<json>;
 
 constexpr const char* attention = "attention";
 constexpr const char* settling = "settling";
+constexpr const char* acknowledged = "acknowledged";
 
 /// Texts for threads or queues in a state; in the order of gravity. {}: programs that are not to blame.
 struct StateText {
@@ -103,7 +104,7 @@ void add_in_state(const json& status, const StateText& state, Problems& into) {
                  fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")), "");
     for (const auto& queue : list(status, "queues"))
         note(queues, text(queue, "policy"), queue, "note",
-             fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
+             queue_name(queue) + (text(queue, "nic").empty() ? "" : " of " + text(queue, "nic")),
              text(queue, "kind") == "irq" ? "writing smp_affinity " : "");
     const auto add = [&, innocent = acquitted(status)](const Groups& groups, const char* noun) {
         for (const auto& [policy, group] : groups) {
@@ -132,7 +133,7 @@ void add_trend(const json& status, Problems& into) {
                    "affinityctl measure (a usual result clears this)"));
 }
 
-/// Those that the daemon names itself; files with errors come first.
+/// Adds problems that the daemon names itself: those of files, or all others.
 void add_named(const json& status, bool of_files, Problems& into) {
     for (auto problem : list(status, "problems")) {
         if ((text(problem, "kind") == "file") != of_files) continue;
@@ -141,11 +142,29 @@ void add_named(const json& status, bool of_files, Problems& into) {
     }
 }
 
+/// Gives each its name: the kind, and the policy, file or interface. A problem that an administrator has
+/// acknowledged gets the end of that.
+void add_names(const json& status, Problems& problems) {
+    const auto known = member(status, "acknowledged");
+    for (auto& problem : problems) {
+        auto of = text(problem, "policy");
+        if (of.empty()) of = text(problem, "subject");
+        auto name = text(problem, "kind");
+        if (!of.empty() && of.find(' ') == std::string::npos) name += "/" + of.substr(of.rfind('/') + 1);
+        if (known.is_object() && known.contains(name)) {
+            problem["severity"] = acknowledged;
+            problem["until"] = known[name];
+        }
+        problem["name"] = std::move(name);
+    }
+}
+
 std::string health_of(const json& status, const Problems& problems) {
-    if (std::ranges::any_of(problems, [](const json& one) { return one["severity"] == attention; }))
-        return attention;
+    const auto has = [&](const char* severity) {
+        return std::ranges::any_of(problems, [&](const json& one) { return one["severity"] == severity; });
+    };
     const bool is_new = status.contains("last_pass_at") && status["last_pass_at"].is_null();
-    return is_new || !problems.empty() ? settling : "ok";
+    return has(attention) ? attention : is_new || has(settling) ? settling : "ok";
 }
 
 } // namespace
@@ -193,7 +212,9 @@ json judged(json status) {
         add_in_state(status, state, found);
     add_trend(status, found);
     add_named(status, false, found);
-    std::ranges::stable_partition(found, [](const json& one) { return one["severity"] == attention; });
+    add_names(status, found);
+    for (const char* last : {settling, acknowledged})
+        std::ranges::stable_partition(found, [&](const json& one) { return one["severity"] != last; });
     status["health"] = health_of(status, found);
     status["problems"] = std::move(found);
     return status;

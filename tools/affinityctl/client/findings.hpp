@@ -8,9 +8,9 @@
 namespace affinityctl {
 
 /// A status, or a part of one, with a verdict: `health` ("ok", "settling" or "attention"), and in `problems`
-/// everything that is not as the policies want it, the gravest first, each with `severity` ("attention" or
-/// "settling"), `kind`, `policy`, `subject`, `message`, `hint` and `since` (null: not known). The screen, the
-/// JSON and the exit status are made of this one value.
+/// everything that is not as the policies want it, the gravest first, each with `severity` ("attention",
+/// "settling" or "acknowledged", which has an end, `until`), `kind`, `policy`, `subject`, `name`, `message`,
+/// `hint` and `since` (null: not known). The screen, the JSON and the exit status are made of this one value.
 [[nodiscard]] nlohmann::json judged(nlohmann::json status);
 
 /// True if an administrator should act.

@@ -130,7 +130,7 @@ class Metrics {
 class Labels {
   public:
     explicit Labels(std::size_t most) : most_(most) {}
-    /// One line of UTF-8 for a name; "": it has no metrics.
+    /// A line of UTF-8 for a name; "": it has no metrics.
     std::string of(const std::string& name) {
         auto label = affinityd::escaped(name);
         auto length = std::min(label.size(), longest_label);
@@ -201,6 +201,7 @@ std::size_t add_policies(const json& status, Metrics& into) {
         add_queues(queues[name], "policy_", labels, into);
         add_local(member(policy, "local"), labels, into);
         into.add(accept_fields, member(policy, "accepts"), "policy_", labels);
+        into.add(interruption_fields, member(policy, "interruptions"), "policy_", labels);
         for (const auto& cost : list(status, "costs"))
             if (text(cost, "policy") == name) into.add(cost_fields, cost, "policy_", labels);
     }

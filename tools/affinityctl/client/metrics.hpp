@@ -10,7 +10,7 @@
 
 namespace affinityctl {
 
-/// The daemon's GetStatus. It is awaited for as long as a scrape lasts at most.
+/// The daemon's GetStatus, awaited for as long as a scrape lasts at most.
 [[nodiscard]] std::expected<nlohmann::json, CallError> status_for_metrics(const Globals& globals);
 
 /// A list of metrics from the daemon's GetStatus: `metric_fields`. Null as `status`: no daemon answers, and

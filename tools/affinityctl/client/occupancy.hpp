@@ -18,7 +18,7 @@ struct Pin {
     unsigned tasks = 1; ///< threads that this counts for
 };
 
-/// One policy on the machine.
+/// A policy on the machine.
 struct Tenant {
     std::string policy;
     std::string model;      ///< "none", "irq", "process", "full"

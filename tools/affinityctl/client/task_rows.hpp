@@ -15,9 +15,9 @@ namespace affinityctl {
 
 extern const Fields watch_fields;
 
-/// It has run since the last sample and since its mask was set, and where its policy does not want it. A
-/// thread that sleeps since then is still counted on its old CPU and moves as it wakes: the kernel runs no
-/// thread outside its mask. No `wanted`: the policy leaves it alone.
+/// True: the thread has run since the last sample and since its mask was set, where its policy does not want
+/// it. A thread that sleeps since then is still counted on its old CPU and moves as it wakes: the kernel runs
+/// no thread outside its mask. No `wanted`: the policy leaves it alone.
 [[nodiscard]] bool is_astray(unsigned cpu, const affinityd::CpuSet& mask, const affinityd::CpuSet& wanted,
                              double share);
 

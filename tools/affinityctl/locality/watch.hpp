@@ -69,7 +69,7 @@ class LocalityWatch {
     /// Everything that was seen, of all processes; to be called once, after run(). An Error: it cannot be
     /// read.
     [[nodiscard]] affinityd::Result<affinityd::locality::ReadCounts> take();
-    /// It is one of the processes that the subject stands for, or was one meanwhile.
+    /// True: the subject stands for the process, or did meanwhile.
     [[nodiscard]] bool is_meant(int pid) const;
 
   private:

@@ -94,7 +94,7 @@ json read_numbers(const Entry& entry, Report& report) {
     return found;
 }
 
-/// One expression or a list of these, in their canonical form.
+/// An expression or a list of these, in their canonical form.
 json read_cpus(const Entry& entry, Report& report) {
     json found = json::array();
     const auto add = [&](const Node& node) {

@@ -46,7 +46,7 @@ std::string svg_bolt(double x, double y, const char* color) {
 
 constexpr const char *dark = svg_ink, *pale = svg_faint, *white = "#ffffff";
 
-/// Adds boxes in rows of this width below all that the box has, so far from its edges. It grows.
+/// Adds boxes in rows of this width below all that the box has, so far from its edges. The box grows.
 void add_rows(Box& into, std::vector<Box> boxes, double room, double gap, double edge) {
     double x = 0, tallest = 0;
     for (auto& box : boxes) {

@@ -261,7 +261,7 @@ class Tree {
     void line(unsigned depth, std::string text, Look look = Look::plain) {
         into_.add(Document::Line{{{std::move(text), look}}, std::string(std::size_t{2} * depth, ' ')});
     }
-    /// It has nothing to show but itself.
+    /// True: the part has nothing to show but itself.
     [[nodiscard]] bool is_bare(const Part& part) const {
         return !parts_.hanging.contains(&part) && !parts_.held.contains(&part);
     }

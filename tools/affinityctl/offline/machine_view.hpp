@@ -99,7 +99,7 @@ void add_tree(const MachineView& view, Document& into);
 /// policies.
 void add_facts(const MachineView& view, Document& into);
 
-/// One line per CPU that is present, offline ones last, as in `lscpu -e`.
+/// A line per CPU that is present, offline ones last, as in `lscpu -e`.
 [[nodiscard]] Document::Table machine_table(const MachineView& view);
 
 /// The machine as nested boxes with interfaces in the box of their node, CPUs in the colours of the policies

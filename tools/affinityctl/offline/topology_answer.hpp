@@ -6,7 +6,7 @@
 
 namespace affinityctl {
 
-/// The value of `topology --json`. It needs no library that is not linked in: front.cpp prints it, too.
+/// The value of `topology --json`. front.cpp prints it, too, so this needs no library that is loaded later.
 extern const Fields topology_answer;
 [[nodiscard]] nlohmann::json topology_json(const affinityd::topology::Topology& topology);
 

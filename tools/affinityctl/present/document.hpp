@@ -22,7 +22,7 @@ namespace affinityctl {
 struct Field;
 using Fields = std::span<const Field>;
 
-/// One value of a verb's answer: its key in JSON, its column in a table, its line in --json-schema and in the
+/// A value of a verb's answer: its key in JSON, its column in a table, its line in --json-schema and in the
 /// manual are all made from here.
 struct Field {
     const char* key;     ///< "": the column alone
@@ -65,7 +65,7 @@ template <class T>
 [[nodiscard]] nlohmann::json or_null(const std::string& text);
 [[nodiscard]] nlohmann::json or_null(const std::optional<affinityd::CpuSet>& cpus);
 
-/// Members of the daemon's answers. One that is missing, or of another type, is empty or 0.
+/// Members of the daemon's answers. Missing members, or of another type, are empty or 0.
 [[nodiscard]] std::string text(const nlohmann::json& object, const char* key);
 [[nodiscard]] std::uint64_t count(const nlohmann::json& object, const char* key);
 [[nodiscard]] const nlohmann::json& list(const nlohmann::json& object, const char* key);
@@ -80,7 +80,7 @@ struct Document {
         std::string text;
         Look look = Look::plain;
     };
-    /// A paragraph that is wrapped. Its first line begins with `first`, the others with as many spaces.
+    /// A paragraph that is wrapped. The first line begins with `first`, the others with as many spaces.
     struct Line {
         std::vector<Span> spans;
         std::string first{};

@@ -25,7 +25,7 @@ enum Exit : int {
     exit_ok = 0,
     exit_failure = 1,   ///< the verb failed; the reason is on standard error
     exit_usage = 2,     ///< the command line is wrong
-    exit_findings = 3,  ///< `check` found errors, `plan` problems, `doctor` warnings
+    exit_findings = 3,  ///< `check` found errors, `plan` problems, `doctor` warnings, `intruders` a long one
     exit_no_daemon = 4, ///< no daemon answers at the runtime directory
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/sharers/bpf/wakes.h"
+#include "affinityctl/sharers/preempt_count.hpp"
 #include "affinityctl/sharers/watch.hpp"
 #include "base/error.hpp"
 #include "host/fd.hpp"
@@ -41,27 +42,6 @@ namespace {
 struct BtfEnd {
     void operator()(btf* types) const { btf__free(types); }
 };
-
-/// Bytes from the variable "runqueues" of a CPU to the one that holds its preempt_count, by the running
-/// kernel's BTF. 0: this architecture keeps that elsewhere, or it is not known.
-std::int64_t distance_to_preempt_count() {
-    const std::unique_ptr<btf, BtfEnd> types(btf__load_vmlinux_btf());
-    if (types == nullptr) return 0;
-    const int section = btf__find_by_name_kind(types.get(), ".data..percpu", BTF_KIND_DATASEC);
-    if (section <= 0) return 0;
-    const auto* list = btf__type_by_id(types.get(), static_cast<unsigned>(section));
-    std::optional<std::int64_t> from, to;
-    const auto* variable = btf_var_secinfos(list);
-    for (unsigned i = 0; i < btf_vlen(list); ++i, ++variable) {
-        const char* name =
-            btf__name_by_offset(types.get(), btf__type_by_id(types.get(), variable->type)->name_off);
-        const std::string_view word = name == nullptr ? "" : name;
-        if (word == "runqueues") from = variable->offset;
-        // At its end in Linux 6.2 to 6.14; wakes.bpf.c adds where in it.
-        if (word == "__preempt_count" || word == "pcpu_hot") to = variable->offset;
-    }
-    return from && to ? *to - *from : 0;
-}
 
 // Wake-ups that this program makes of itself, so that it can be seen whether they are counted as what they
 // are. A few are not made: a thread that has not slept yet is not woken.
@@ -183,6 +163,25 @@ Result<Wakes> KernelWakes::take() const {
 }
 
 } // namespace
+
+std::int64_t distance_to_preempt_count() {
+    const std::unique_ptr<btf, BtfEnd> types(btf__load_vmlinux_btf());
+    if (types == nullptr) return 0;
+    const int section = btf__find_by_name_kind(types.get(), ".data..percpu", BTF_KIND_DATASEC);
+    if (section <= 0) return 0;
+    const auto* list = btf__type_by_id(types.get(), static_cast<unsigned>(section));
+    std::optional<std::int64_t> from, to;
+    const auto* variable = btf_var_secinfos(list);
+    for (unsigned i = 0; i < btf_vlen(list); ++i, ++variable) {
+        const char* name =
+            btf__name_by_offset(types.get(), btf__type_by_id(types.get(), variable->type)->name_off);
+        const std::string_view word = name == nullptr ? "" : name;
+        if (word == "runqueues") from = variable->offset;
+        // At its end in Linux 6.2 to 6.14; wakes.bpf.c adds where in it.
+        if (word == "__preempt_count" || word == "pcpu_hot") to = variable->offset;
+    }
+    return from && to ? *to - *from : 0;
+}
 
 Result<std::unique_ptr<EventWakes>> EventWakes::open(const affinityd::host::Root& root) {
     if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());

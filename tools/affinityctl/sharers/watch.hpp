@@ -41,8 +41,8 @@ struct Wakes {
 
 /// Counts in the kernel which threads of a process wake each other, by a BPF program at the tracepoint
 /// sched:sched_waking and three that follow packets to this machine itself (netif_rx, netif_receive_skb,
-/// napi_poll). It counts from watch() to its end; nothing of it outlives this process.
-/// Source: bpf/wakes.bpf.c.
+/// napi_poll). Counting lasts from watch() to the end of the object; nothing outlives this process. Source:
+/// bpf/wakes.bpf.c.
 class EventWakes {
   public:
     /// Loads the programs and makes sure, by wake-ups of this program's own whose origin it knows, that this

@@ -60,6 +60,7 @@ enum class Ailment : std::uint8_t {
     reuseport_off,
     unknown_label,
     managed_irq,
+    boot_words,
     two_nodes,
     far_memory,
     powersave,
@@ -129,6 +130,9 @@ constexpr std::array ailments{
     AilmentText{"managed-irq", Severity::note,
      "the kernel lets no program move {1} that policy {0} wants placed, such as IRQ {2} ({3})",
      "policy {0}: leave {3} out of irqs, or its interface out of nics"},
+    AilmentText{"boot-words", Severity::note,
+     "{0} of policy {1} (isolate: true) {2} the timer tick and callbacks of RCU, which no program can move",
+     "on the kernel's command line: nohz_full={3} rcu_nocbs={3} isolcpus=managed_irq,{3}"},
     AilmentText{"two-nodes", Severity::warning,
      "{1} of policy {0} should be on one node: pid {2}",
      "affinityctl apply"},
@@ -176,7 +180,7 @@ std::string_view stem_of(std::string_view label) {
 using Lines = std::vector<const irq::Irq*>;
 
 /// Interrupts whose labels differ in the number at their end, by the rest: queues of disks and of other
-/// devices. Those of NICs are no such ones.
+/// devices. Queues of NICs are left out.
 std::map<std::string_view, Lines> families_of(const machine::Machine& machine,
                                               const std::set<unsigned>& of_nics) {
     std::map<std::string_view, Lines> families;
@@ -256,7 +260,8 @@ class Examination {
   public:
     explicit Examination(const Examined& seen) : seen_(seen), topology_(seen.machine.topology) {
         for (const auto& target : seen.placements.queues)
-            if (const auto* irq = std::get_if<machine::IrqMask>(&target.subject))
+            if (const auto* irq = std::get_if<machine::IrqMask>(&target.subject);
+                irq != nullptr && target.off.empty())
                 placed_irqs_.insert(irq->irq);
         for (const auto& [name, vectors] : seen.machine.vectors)
             for (const auto& vector : vectors)
@@ -527,8 +532,8 @@ class Examination {
     [[nodiscard]] bool is_set(const netdev::Nic& nic, const netdev::Queue& queue) const {
         return std::ranges::any_of(seen_.placements.queues, [&](const planner::QueueTarget& target) {
             const auto* map = std::get_if<machine::SteeringMask>(&target.subject);
-            return map != nullptr && map->nic == nic.name && map->direction == queue.direction &&
-                   map->queue == queue.index;
+            return map != nullptr && target.off.empty() && map->nic == nic.name &&
+                   map->direction == queue.direction && map->queue == queue.index;
         });
     }
 
@@ -573,6 +578,10 @@ class Examination {
     void policy(std::size_t at, const planner::ResolvedPolicy& resolved) {
         const auto& policy = *resolved.policy;
         managed_interrupts(at, policy);
+        if (const CpuSet ticking = resolved.allowed - topology_.nohz_full; policy.isolate && !ticking.empty())
+            add(Ailment::boot_words,
+                {(ticking.count() == 1 ? "CPU " : "CPUs ") + ticking.to_list(), policy.name,
+                 ticking.count() == 1 ? "keeps" : "keep", resolved.allowed.to_list()});
         if (policy.model == Model::none || policy.model == Model::irq) return;
         const CpuSet isolated = resolved.allowed & topology_.isolated;
         if (const CpuSet others = resolved.allowed - isolated; !isolated.empty() && !others.empty())
@@ -616,7 +625,7 @@ class Examination {
 
     using Processes = std::vector<const ExaminedProcess*>;
 
-    /// Those of them that are no other's parent: a master accepts nothing.
+    /// The processes that are no other's parent: a master accepts nothing.
     static Processes without_masters(const Processes& processes) {
         Processes workers;
         std::ranges::copy_if(processes, std::back_inserter(workers), [&](const auto* process) {

@@ -169,7 +169,7 @@ class Proposing {
             return fmt::format("{{unit: {}}}", yaml_text(pattern_for(server_.unit, false)));
         auto text = fmt::format("{{exe: {}", yaml_text(pattern_for(server_.exe, false)));
         if (server_.is_in_container) return text + ", container: \"*\"}";
-        // One program may be several servers: an interpreter is.
+        // A program may be several servers: an interpreter is.
         if (const auto& comm = server_.processes.front().comm;
             !server_.exe.substr(server_.exe.rfind('/') + 1).starts_with(comm))
             text += fmt::format(", comm: {}", yaml_text(pattern_for(comm, false)));
@@ -286,7 +286,7 @@ class Proposing {
         return true;
     }
 
-    /// Those that take its connections.
+    /// The processes that take the server's connections.
     struct Team {
         std::vector<const ServerProcess*> takers;
         std::size_t workers = 0;

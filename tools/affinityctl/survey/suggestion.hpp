@@ -63,7 +63,7 @@ struct Server {
     std::vector<FoundSetting> settings{};              ///< of its unit
 };
 
-/// A machine and its servers. What was not read is empty. References must outlive it.
+/// A machine and its servers. Empty: not read. References must outlive it.
 struct SeenServers {
     const affinityd::machine::Machine& machine;
     std::vector<Server> servers;
@@ -93,10 +93,10 @@ struct Suggestion {
 
 /// CPUs that its threads keep busy.
 [[nodiscard]] double busy_cpus(const Server& server);
-/// It does next to nothing.
+/// True: the server does next to nothing.
 [[nodiscard]] bool is_idle(const SeenServers& seen, const Server& server);
 
-/// One for each server, in their order. Pure.
+/// A suggestion for each server, in their order. Pure.
 [[nodiscard]] std::vector<Suggestion> suggest(const SeenServers& seen);
 
 /// The commented file. Names of tasks and files may be any bytes: none leaves its line, or its quotes.

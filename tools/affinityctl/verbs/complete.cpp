@@ -104,10 +104,11 @@ void add_cpu_sets_to(Words& words, const Globals& globals) {
 }
 
 /// By the name of an argument or option.
-constexpr std::array<std::pair<std::string_view, void (*)(Words&, const Globals&)>, 9> sources{
+constexpr std::array<std::pair<std::string_view, void (*)(Words&, const Globals&)>, 10> sources{
     {{"SUBJECT", add_subjects_to},
      {"WHAT", add_policies_and_processes_to},
      {"POLICY", add_policies_to},
+     {"WHERE", add_policies_to},
      {"NAME", add_policies_to},
      {"PID", add_all_processes_to},
      {"name", add_nics_to},

@@ -67,8 +67,8 @@ struct EditOptions {
     std::string name;
 };
 
-/// A copy of the policy's text in a folder that only this user can read. It outlives this program unless it
-/// is removed.
+/// A copy of the policy's text in a folder that only this user can read; outlives this program unless
+/// removed.
 class Copy {
   public:
     Copy(const std::string& name, const std::string& text) {
@@ -139,7 +139,7 @@ Outcome attempt(Outcome (*verb)(const Globals&, const std::vector<std::string>&)
     }
 }
 
-/// One of `letters`; the last of them at the end of input and at ^C.
+/// Asks for one of `letters`; the last of them at the end of input and at ^C.
 char ask(const std::string& question, std::string_view letters) {
     for (std::array<char, 64> line{};;) {
         fmt::print(stderr, "{} ", question);

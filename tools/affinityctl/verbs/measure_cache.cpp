@@ -73,7 +73,7 @@ std::string heading_of(Place place) {
     return heading;
 }
 
-/// One quantum: a row for each working set, a column for each place; and its curves over the size of the
+/// A quantum: a row for each working set, a column for each place; and its curves over the size of the
 /// working set, one for each place.
 void add_quantum(Document& document, const experiments::CacheResult& result, double quantum) {
     Document::Table table{.fields = {}, .headings = {"WORKING SET"}, .folded = true};

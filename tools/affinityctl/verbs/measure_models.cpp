@@ -28,7 +28,7 @@ using nlohmann::json;
 
 const std::string one_byte = "1"; ///< each way
 
-/// One size of a curve, with its models in the order of the report.
+/// A size of a curve, with its models in the order of the report.
 struct PointView {
     const PointResult& result;
     std::vector<ModelSummary> models;
@@ -171,7 +171,7 @@ std::size_t best_of(const PointView& point) {
     return best;
 }
 
-/// One sentence for each kind of work, of its largest size.
+/// A sentence for each kind of work, of its largest size.
 std::vector<std::string> findings_of(const std::vector<WorkView>& views,
                                      const std::vector<std::string>& labels) {
     std::vector<std::string> findings;
@@ -225,8 +225,8 @@ Document::Table table_of(const WorkView& view, const std::vector<std::string>& l
     return table;
 }
 
-/// Bars where the work has one size, else a line for each model over the sizes. One size is shown as text,
-/// too, if it is the `main` chart.
+/// Bars where the work has one size, else a line for each model over the sizes. The `main` chart shows a
+/// single size as text, too.
 void add_chart(Document& document, const WorkView& view, const std::vector<std::string>& labels,
                const FigureColumn& shown, const char* title, bool is_main) {
     const bool is_curve = view.is_curve();

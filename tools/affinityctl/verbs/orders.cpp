@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl reload, apply, release, measure: orders to the daemon. Subcommands of measure are experiments
-// by this program.
+// affinityctl reload, apply, release, acknowledge, measure: orders to the daemon. Subcommands of measure are
+// experiments by this program.
+#include "affinityctl/client/answers.hpp"
+#include "affinityctl/client/findings.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -84,6 +88,44 @@ std::pair<CLI::App*, Order*> add_order(CLI::App& app, Verb verb, Order order, Gl
     return {added, kept.get()};
 }
 
+struct Acknowledgement {
+    std::string name;
+    double seconds = 30 * 86'400.0;
+};
+constexpr Field acknowledged_fields[] = {
+    {"acknowledged", "", "text{}", "problems that are acknowledged, each with its end"},
+};
+constexpr Field problem_names[] = {
+    {"name", "NAME", "text", "the name of a problem"},
+    {"severity", "SEVERITY", "text", "attention, settling or acknowledged"},
+    {"", "PROBLEM", "prose", "", {}, sentence_of},
+};
+
+/// Without a name: a table of all problems.
+Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
+    const auto status = judged(need(ask_daemon_object(globals, "GetStatus")));
+    const auto& problems = list(status, "problems");
+    Document document;
+    document.value = record(acknowledged_fields, {member(status, "acknowledged")});
+    if (wanted.name.empty()) {
+        if (!problems.empty()) document.add(Document::Table{problem_names, problems});
+        if (problems.empty()) document.line("there are no problems");
+        return document;
+    }
+    const auto is_known = [&](const nlohmann::json& one) { return text(one, "name") == wanted.name; };
+    if (wanted.seconds > 0 && std::ranges::none_of(problems, is_known))
+        return failed(exit_failure,
+                      wanted.name + ": there is no such problem now; their names: affinityctl acknowledge");
+    const auto seconds = std::to_string(std::llround(wanted.seconds));
+    document.value =
+        record(acknowledged_fields,
+               {nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {wanted.name, seconds})))});
+    const auto end = text(member(document.value, "acknowledged"), wanted.name.c_str());
+    document.line(end.empty() ? wanted.name + " counts again"
+                              : wanted.name + " is acknowledged until " + end);
+    return document;
+}
+
 /// Becomes affinity-ttcp; returns only if that fails.
 CallError run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) {
     if (const auto live = check_is_live(globals); !live) return live.error();
@@ -142,6 +184,17 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
                    .example = "affinityctl release nginx"},
                   {"Release", "releasing"}, globals, status);
     release->add_option("what", order->argument, "a policy's name or a PID; without: everything");
+    const auto [verb, wanted] = add_verb(app,
+                                         {.name = "acknowledge",
+                                          .summary = "take a problem out of the verdict of status for a time",
+                                          .example = "affinityctl acknowledge events --for 30d",
+                                          .answer = acknowledged_fields},
+                                         globals, status, acknowledge);
+    verb->add_option("NAME", wanted->name, "the problem; without: all, with their names")->check(not_empty());
+    verb->add_option("--for", wanted->seconds, "how long; 0: it counts again")
+        ->type_name("TIME")
+        ->transform(time_from(Seconds(0), std::chrono::days(366)))
+        ->default_str("30d");
     add_measure(app, globals, status);
 }
 

@@ -84,15 +84,16 @@ std::map<std::string, std::size_t> plan_queues(StillMachine& still, json& plan) 
         if (target.rank > 0) continue; // another interface on the same line decides
         const auto present = still.present(target.subject);
         if (!present) {
-            ++unread[target.policy];
+            if (target.off.empty()) ++unread[target.policy];
             continue;
         }
-        if (const auto action = planner::plan_queue(still.planning(), target, *present))
-            plan["actions"].push_back(status::to_json(*action));
+        const auto action = planner::plan_queue(still.planning(), target, *present);
+        if (action) plan["actions"].push_back(status::to_json(*action));
+        if (!action && !target.off.empty()) continue; // it is on none of the CPUs that it is kept off
         plan["queues"].push_back(status::to_json(target.subject));
         plan["queues"].back().update({{"nic", target.nic.empty() ? "machine" : target.nic},
                                       {"policy", target.policy},
-                                      {"wanted", target.wanted.to_string()}});
+                                      {"wanted", (action ? action->to : target.wanted).to_string()}});
     }
     return unread;
 }
@@ -298,11 +299,11 @@ json explain_queue(const StillMachine& still, const planner::QueueTarget& target
     value.subject = target.subject;
     value.nic = target.nic;
     value.policy = target.policy;
-    value.wanted = target.wanted;
     value.present = present.value_or(affinityd::machine::Setting{});
+    value.wanted = planner::wanted_of(target, nullptr, value.present, still.placements().online);
     value.reason = target.reason;
     value.shared_with = target.shared_with;
-    value.state = present == target.wanted ? State::in_place : State::not_in_place;
+    value.state = present == value.wanted ? State::in_place : State::not_in_place;
     if (target.rank > 0) {
         value.state = State::decided_by_other;
         value.note = "another interface on the same line decides";
@@ -324,7 +325,7 @@ json recorded_state(const StillMachine& still) {
             state["processes"].push_back(
                 {{"pid", process.scan.id().tid}, {"policy", policies[*process.policy].name}});
     for (const auto& target : still.placements().queues)
-        state["queues"].push_back(explain_queue(still, target));
+        if (target.off.empty()) state["queues"].push_back(explain_queue(still, target));
     return state;
 }
 
@@ -377,7 +378,7 @@ void add_local(const json& answer, Document& into) {
                   "    ");
 }
 
-/// Those of IPv4 and IPv6 on one port are told of in one line.
+/// Listeners of IPv4 and IPv6 on one port share a line.
 void add_listeners(const json& answer, Document& into) {
     std::map<std::array<std::string, 4>, std::size_t> alike; // by port, CPU, thread, protocol
     for (const auto& listener : list(answer, "listeners"))
@@ -401,7 +402,7 @@ void add_listeners(const json& answer, Document& into) {
                       indent);
 }
 
-/// Of another user's process, in place of its name and of what a policy would compare.
+/// Stands for the name of another user's process, and for what a policy would compare.
 constexpr const char* hidden = "not shown to other users";
 
 std::string rule_text(const json& rule, bool is_hidden) {
@@ -510,7 +511,7 @@ struct Source {
     std::string root; ///< "": another machine, whose files are not read
 };
 
-/// Those that have not ended meanwhile.
+/// Explains processes that have not ended meanwhile.
 json explain_each(const Source& source, const std::vector<int>& pids) {
     json parts = json::array();
     for (const int pid : pids)
@@ -558,7 +559,7 @@ Answer explain_one(const Source& source, const std::string& subject) {
     return json{{"subject", subject}, {"candidates", std::move(candidates)}};
 }
 
-/// One answer is printed as it is, several as a list.
+/// Prints one answer as it is, several as a list.
 Outcome explain_all(const Source& source, const ExplainOptions& options) {
     Document document;
     json answers = json::array();

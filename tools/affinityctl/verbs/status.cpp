@@ -62,6 +62,12 @@ std::string for_how_long(const json& since) {
     return !then || system_clock::now() - *then < std::chrono::minutes(1) ? "" : " (for " + age(since) + ")";
 }
 
+/// "": not acknowledged.
+std::string until_when(const json& problem) {
+    const auto end = text(problem, "until");
+    return end.empty() ? "" : "acknowledged until " + end.substr(0, end.find('T')) + ": ";
+}
+
 /// The headline, without what is the same for all.
 std::string verdict_of(const json& status) {
     const auto subject = text(status, "subject");
@@ -90,7 +96,8 @@ void add_verdict(const json& status, const StatusOptions& options, Document& int
     const auto look = needs_attention(status) ? Document::Look::bad : Document::Look::good;
     into.add(Document::Line{{{verdict_of(status), look}, {rest}}});
     for (std::size_t i = 0; i < shown; ++i)
-        into.add(Document::Problem{sentence_of(problems[i]) + for_how_long(member(problems[i], "since")),
+        into.add(Document::Problem{until_when(problems[i]) + sentence_of(problems[i]) +
+                                       for_how_long(member(problems[i], "since")),
                                    text(problems[i], "hint")});
     if (shown < problems.size())
         into.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");

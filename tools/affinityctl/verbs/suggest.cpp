@@ -114,7 +114,7 @@ class SettingFiles {
         if (top) top_ = Dir::open(top->fd(), ".", !root.is_live()).value_or(Dir());
     }
 
-    /// Of a unit's file, of its template's, and of what is dropped in.
+    /// Settings of a unit's file, of its template's, and of what is dropped in.
     [[nodiscard]] FoundSettings of_unit(const std::string& unit) const {
         std::vector<std::string> names{unit};
         if (const auto at = unit.find('@'); at != std::string::npos)
@@ -302,7 +302,8 @@ class ServerReading {
     /// Interfaces whose queues policies place already: those that these name, or that serve their processes.
     void find_taken_nics() {
         for (const auto& target : still_.placements().queues)
-            if (!target.nic.empty()) seen_.taken_nics.try_emplace(target.nic, target.policy);
+            if (!target.nic.empty() && target.off.empty())
+                seen_.taken_nics.try_emplace(target.nic, target.policy);
         for (const auto& policy : still_.policies().policies)
             for (const auto& server : seen_.servers)
                 if (server.policy == policy.name && needs_sockets(policy))
@@ -471,7 +472,7 @@ class ServerReading {
         if (figures.total.reads > figures.total.unknown) server.local = figures.total.same.core;
     }
 
-    /// What takes long, of servers that work.
+    /// Reads what takes long, of servers that work.
     void read_more(survey::Server& server, const SettingFiles& files) const {
         if (!server.unit.empty()) server.settings = files.of_unit(server.unit);
         constexpr std::size_t most = 16; // processes

@@ -52,7 +52,7 @@ constexpr Field test_fields[] = {
 };
 // clang-format on
 
-/// Of all files. Their faults are on standard error, and a failure.
+/// The cases of all files. Their faults are on standard error, and a failure.
 json cases_in(const std::vector<std::string>& paths, const std::string& root) {
     auto cases = json::array();
     std::vector<policy::Diagnostic> findings;

@@ -76,7 +76,8 @@ Tenant tenant_of(const planner::ResolvedPolicy& resolved, const planner::Placeme
     std::size_t interrupts = 0;
     for (const auto& queue : placements.queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&queue.subject);
-        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.cpus().empty() || queue.rank > 0)
+        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.cpus().empty() ||
+            queue.rank > 0 || !queue.off.empty())
             continue;
         tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted.cpus(), true});
         ++interrupts;

@@ -91,7 +91,7 @@ void begin_trial(const Tried& tried, const TryOptions& options, const Globals& g
     throw begun.error();
 }
 
-/// Of that policy; null: there is none.
+/// The trial of that policy; null: there is none.
 json trial_of(const json& answer, const char* key, const std::string& policy) {
     json found;
     for (const auto& trial : list(answer, key))

@@ -210,6 +210,7 @@ void add_history(CLI::App& app, Globals& globals, int& status);
 void add_report(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
 void add_sharers(CLI::App& app, Globals& globals, int& status);
+void add_intruders(CLI::App& app, Globals& globals, int& status);
 
 /// The status of each of globals.hosts: a line for each, then their problems. A host that says nothing, or
 /// goes on saying something, holds up none of the others, and the whole for fifteen seconds.

@@ -106,7 +106,7 @@ bool press(std::string_view key, View& view, std::size_t rows, std::size_t room)
     return true;
 }
 
-/// One line says what is shown, then comes a table. Rows of threads that are astray are bold.
+/// Writes a line that says what is shown, then a table. Rows of threads that are astray are bold.
 void draw(json& rows, const View& view, const Page& page, std::size_t room) {
     sort_rows(rows, row_orders[view.order], view.reversed);
     const auto end = std::min(rows.size(), view.top + room);

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl locality, affinityctl sharers: programs are watched in the kernel for a while.
+// affinityctl locality, sharers, intruders: programs and CPUs are watched in the kernel for a while.
+#include "affinityctl/intruders/report.hpp"
+#include "affinityctl/intruders/watch.hpp"
 #include "affinityctl/locality/report.hpp"
 #include "affinityctl/locality/watch.hpp"
+#include "affinityctl/offline/cpu_expr.hpp"
+#include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/sharers/report.hpp"
 #include "affinityctl/sharers/watch.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
+#include "host/scheduler.hpp"
 #include "host/signals.hpp"
 #include "inventory/process_files.hpp"
 #include "locality/locality.hpp"
 #include "machine/reader.hpp"
 #include "netdev/reader.hpp"
+#include "policy/cpu_expr.hpp"
+#include "policy/reader.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -27,6 +35,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -203,6 +212,134 @@ Outcome run_sharers(const WatchOptions& options, const Globals& globals) {
     return document;
 }
 
+struct IntruderOptions {
+    std::string subject; ///< "": isolated and exclusive CPUs
+    milliseconds time{10'000};
+    double over_us = 0; ///< 0: no limit
+};
+
+/// "20us", "1.5ms", "1s" as microseconds.
+CLI::Validator short_time() {
+    return {[](std::string& text) {
+                char* end = nullptr;
+                const double number = std::strtod(text.c_str(), &end);
+                const std::string unit = end;
+                const double factor = unit == "us" ? 1 : unit == "ms" ? 1e3 : unit == "s" ? 1e6 : 0;
+                if (!(number * factor > 0)) return std::string("expected a time as 20us or 1ms");
+                text = fmt::format("{}", number * factor);
+                return std::string();
+            },
+            ""};
+}
+
+/// The CPUs and processes of a policy join the facts; none if the daemon has none of the name.
+void add_policy(const json& status, const std::string& name, IntruderFacts& facts) {
+    for (const auto& policy : list(status, "policies"))
+        if (text(policy, "name") == name) facts.cpus |= cpus(policy, "cpus");
+    const auto pids = processes_under(status, name).value_or(std::vector<int>());
+    facts.own.insert(pids.begin(), pids.end());
+}
+
+/// The CPUs of the daemon's exclusive policies and of isolation, and whose they are.
+void find_quiet_cpus(const Globals& globals, const json& status,
+                     const affinityd::topology::Topology& topology, IntruderFacts& facts) {
+    namespace policy = affinityd::policy;
+    facts.subject = "isolated and exclusive CPUs";
+    if (status.is_object()) {
+        const auto files =
+            policy::read_folders(usual_folders(globals)).value_or(std::vector<policy::Document>());
+        const auto read = policy::read_policies(files);
+        for (const auto& one : read.set.policies)
+            if (one.exclusive != policy::Exclusive::no) add_policy(status, one.name, facts);
+    }
+    facts.guessed = (topology.isolated | topology.nohz_full) - facts.cpus;
+    facts.cpus |= facts.guessed;
+    if (facts.cpus.empty())
+        throw CallError{exit_failure,
+                        "no CPU is isolated, and no policy is exclusive: name a policy, a unit or CPUs"};
+}
+
+/// A policy of the daemon's, a unit, or an expression.
+void find_named_cpus(const std::string& word, const json& status, const Root& root,
+                     affinityd::machine::Machine& machine, IntruderFacts& facts) {
+    if (processes_under(status, word)) {
+        facts.subject = "policy " + word;
+        add_policy(status, word, facts);
+    } else if (word.find('.') != std::string::npos) {
+        facts.subject = "unit " + word;
+        const auto pids = need(processes_of_unit(root, word));
+        if (pids.empty()) throw CallError{exit_failure, "no process is in a unit " + word};
+        facts.own.insert(pids.begin(), pids.end());
+        for (const int pid : pids)
+            facts.cpus |= affinityd::inventory::read_mask(root, pid, pid);
+    } else {
+        const auto expr = affinityd::policy::parse_cpu_expr(word);
+        const auto found = expr ? evaluate_cpu_expr(*expr, {}, machine, root) : std::unexpected(expr.error());
+        if (!found)
+            throw CallError{exit_failure,
+                            fmt::format("{} is no policy of a running daemon, no unit and no CPUs: {}", word,
+                                        found.error().message)};
+        facts.cpus = facts.guessed = *found;
+        facts.subject = "CPUs " + found->to_list();
+    }
+    facts.cpus &= machine.topology.online;
+    if (facts.cpus.empty()) throw CallError{exit_failure, facts.subject + " has no CPU that is online"};
+}
+
+void add_lines(const Root& root, const json& status, IntruderFacts& facts) {
+    for (const auto& line : need(affinityd::machine::read_irqs(root)).irqs)
+        facts.lines[line.number] = {fmt::format("{}", fmt::join(line.actions, ", ")), "",
+                                    line.fixed || !line.writable};
+    for (const auto& queue : list(status, "queues"))
+        if (text(queue, "kind") == "irq")
+            facts.lines[static_cast<unsigned>(count(queue, "irq"))].policy = text(queue, "policy");
+}
+
+Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
+    need(check_is_live(globals));
+    const auto root = need(Root::open());
+    const auto status = status_if_any(globals);
+    affinityd::machine::Machine machine{need(affinityd::topology::read_topology(root)), {}, {}};
+    const auto& topology = machine.topology;
+    IntruderFacts facts;
+    const auto find = [&] {
+        if (options.subject.empty()) return find_quiet_cpus(globals, status, topology, facts);
+        find_named_cpus(options.subject, status, root, machine, facts);
+    };
+    find();
+    facts.nohz_full = topology.nohz_full;
+    for (const unsigned cpu : facts.cpus)
+        facts.siblings[cpu] = topology.core_of(cpu) - affinityd::CpuSet{cpu};
+    // Elsewhere, so that it is no intruder itself, where there is an elsewhere.
+    std::ignore = affinityd::host::set_affinity(0, topology.online - facts.cpus);
+    auto events = IntruderWatch::by_events(root, facts.cpus);
+    const auto watch = events ? std::move(*events) : IntruderWatch::by_counters(root, facts.cpus);
+    const auto times = root.proc().text("stat").value_or("");
+    {
+        Vigil vigil;
+        watch->begin();
+        keep_few_capabilities();
+        vigil.wait(options.time);
+    }
+    auto seen = need(watch->take());
+    seen.busy = busy_between(times, root.proc().text("stat").value_or(""));
+    if (!seen.has_lengths)
+        seen.notes.push_back("Lengths, senders and reasons are not known: " + events.error().message +
+                             ". Counters of the kernel alone tell "
+                             "how often, and of threads where they ran last.");
+    add_lines(root, status, facts);
+    const auto over =
+        options.over_us > 0
+            ? std::optional(std::chrono::nanoseconds(static_cast<std::int64_t>(options.over_us * 1e3)))
+            : std::nullopt;
+    auto document = intruders_document(seen, facts, over);
+    if (over && !seen.has_lengths) {
+        document.code = exit_failure;
+        document.complaints.emplace_back("affinityctl: --over cannot be judged without BPF");
+    }
+    return document;
+}
+
 } // namespace
 
 void add_locality(CLI::App& app, Globals& globals, int& status) {
@@ -233,6 +370,24 @@ void add_sharers(CLI::App& app, Globals& globals, int& status) {
         ->type_name("")
         ->required();
     add_watch_options(*verb, *options, "which thread wakes which");
+}
+
+void add_intruders(CLI::App& app, Globals& globals, int& status) {
+    const auto [verb, options] =
+        add_verb(app,
+                 {.name = "intruders",
+                  .summary = "interruptions of programs on their CPUs: sources, lengths, mends",
+                  .example = "affinityctl intruders 2-3 --for 30s --over 20us",
+                  .answer = intruders_answer},
+                 globals, status, run_intruders);
+    verb->add_option("WHERE", options->subject,
+                     "policy, systemd unit or CPUs (0-3,8); without: isolated and exclusive CPUs")
+        ->check(not_empty());
+    add_time(*verb, "--for", options->time, milliseconds(100), "how long to watch")->default_str("10s");
+    verb->add_option("--over", options->over_us,
+                     "exit with 3 if an interruption was longer than this, as 20us")
+        ->type_name("TIME")
+        ->transform(short_time());
 }
 
 } // namespace affinityctl

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/intruders/watch.hpp"
+#include "base/text.hpp"
+#include "inventory/descriptors.hpp"
+#include "inventory/process_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+using affinityd::CpuSet;
+using affinityd::Result;
+using affinityd::host::Root;
+using std::chrono::steady_clock;
+namespace inventory = affinityd::inventory;
+
+namespace {
+
+constexpr std::array<std::string_view, 10> softirqs{"HI",       "TIMER",   "NET_TX", "NET_RX",  "BLOCK",
+                                                    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
+
+/// Rows of x86 that tracepoints tell, too. Source: arch/x86/kernel/irq.c.
+constexpr std::array<std::pair<std::string_view, IntruderKind>, 6> known_rows{{{"LOC", intruders_timer},
+                                                                               {"RES", intruders_reschedule},
+                                                                               {"CAL", intruders_call},
+                                                                               {"TLB", intruders_call},
+                                                                               {"IWI", intruders_irq_work},
+                                                                               {"NMI", intruders_nmi}}};
+
+/// Calls use(key, row, cpu, rise) for each row and CPU.
+template <class Use>
+void each_rise(const CounterTable& before, const CounterTable& after, const CpuSet& cpus, const Use& use) {
+    for (const auto& [key, row] : after.rows)
+        for (const auto& [cpu, count] : row.counts) {
+            const auto old = before.rows.find(key);
+            const auto was =
+                old != before.rows.end() && old->second.counts.contains(cpu) ? old->second.counts.at(cpu) : 0;
+            if (cpus.contains(cpu) && count > was) use(key, row, cpu, count - was);
+        }
+}
+
+/// The run time of a thread since its birth.
+struct Ran {
+    std::uint64_t ns = 0, times = 0;
+};
+
+std::optional<Ran> read_ran(const affinityd::host::Dir& proc, const std::string& thread) {
+    const auto text = proc.text(thread + "/schedstat");
+    const auto words = affinityd::split_words(text ? std::string_view(*text) : std::string_view());
+    if (words.size() < 3) return std::nullopt;
+    const auto ns = affinityd::parse_number<std::uint64_t>(words[0]);
+    const auto times = affinityd::parse_number<std::uint64_t>(words[2]);
+    return ns && times ? std::optional(Ran{*ns, *times}) : std::nullopt;
+}
+
+class CounterWatch final : public IntruderWatch {
+  public:
+    CounterWatch(const Root& root, CpuSet cpus) : root_(&root), cpus_(std::move(cpus)) {}
+    void begin() override {
+        before_ = read_threads();
+        interrupts_ = table("interrupts");
+        softirqs_ = table("softirqs");
+        began_ = steady_clock::now();
+    }
+    [[nodiscard]] Result<Intrusions> take() override {
+        Intrusions seen{.has_lengths = false};
+        seen.seconds = std::chrono::duration<double>(steady_clock::now() - began_).count();
+        const auto after = table("interrupts");
+        if (after.rows.empty()) return affinityd::fail("the table of interrupts cannot be read");
+        seen.all = risen_interrupts(interrupts_, after, cpus_, false);
+        std::ranges::move(risen_softirqs(softirqs_, table("softirqs"), cpus_), std::back_inserter(seen.all));
+        for (const auto& [thread, ran] : read_threads()) {
+            const auto old = before_.contains(thread) ? before_.at(thread) : Ran{};
+            if (ran.times > old.times || ran.ns > old.ns) add_thread(thread, ran, old, seen);
+        }
+        return seen;
+    }
+
+  private:
+    [[nodiscard]] CounterTable table(const std::string& name) const {
+        return parse_counters(root_->proc().text(name).value_or(""));
+    }
+    /// {pid, tid} -> its counts
+    [[nodiscard]] std::map<std::pair<int, int>, Ran> read_threads() const {
+        std::map<std::pair<int, int>, Ran> threads;
+        for (const int pid : inventory::list_pids(*root_).value_or(std::vector<int>{}))
+            for (const auto& name :
+                 root_->proc().list(fmt::format("{}/task", pid)).value_or(std::vector<std::string>{}))
+                if (const auto ran = read_ran(root_->proc(), fmt::format("{}/task/{}", pid, name)))
+                    threads[{pid, affinityd::parse_number<int>(name).value_or(0)}] = *ran;
+        return threads;
+    }
+    /// The kernel tells only where a thread ran last: all counts for that CPU.
+    void add_thread(const std::pair<int, int>& thread, const Ran& now, const Ran& old,
+                    Intrusions& seen) const {
+        const auto [pid, tid] = thread;
+        const auto text = root_->proc().text(fmt::format("{}/task/{}/stat", pid, tid));
+        const auto line = text ? inventory::parse_stat(*text) : std::nullopt;
+        const auto record = text ? inventory::parse_run_record(*text, ::sysconf(_SC_CLK_TCK)) : std::nullopt;
+        if (!line || !record || !cpus_.contains(static_cast<unsigned>(record->cpu))) return;
+        Intrusion one{.cpu = static_cast<unsigned>(record->cpu),
+                      .id = static_cast<unsigned>(tid),
+                      .function = {},
+                      .count = now.times - old.times,
+                      .total_ns = now.ns - old.ns};
+        one.task = IntruderTask{.tid = tid,
+                                .pid = pid,
+                                .name = inventory::unescape_comm(line->comm),
+                                .is_kernel = (line->flags & inventory::pf_kthread) != 0,
+                                .is_bound = (line->flags & inventory::pf_no_setaffinity) != 0};
+        seen.all.push_back(std::move(one));
+    }
+
+    const Root* root_;
+    CpuSet cpus_;
+    std::map<std::pair<int, int>, Ran> before_;
+    CounterTable interrupts_, softirqs_;
+    steady_clock::time_point began_{};
+};
+
+struct CpuTime {
+    double busy = 0, all = 0;
+};
+
+std::map<unsigned, CpuTime> parse_times(std::string_view text) {
+    std::map<unsigned, CpuTime> times;
+    for (const auto line : affinityd::split(text, '\n')) {
+        const auto words = affinityd::split_words(line);
+        if (words.size() < 6 || !words[0].starts_with("cpu")) continue;
+        const auto cpu = affinityd::parse_number<unsigned>(words[0].substr(3));
+        if (!cpu) continue;
+        // user, nice, system, idle, iowait, irq, softirq, steal; the guests' is in the first two
+        for (std::size_t at = 1; at < std::min<std::size_t>(words.size(), 9); ++at) {
+            const auto ticks =
+                static_cast<double>(affinityd::parse_number<std::uint64_t>(words[at]).value_or(0));
+            times[*cpu].all += ticks;
+            if (at != 4 && at != 5) times[*cpu].busy += ticks;
+        }
+    }
+    return times;
+}
+
+} // namespace
+
+CounterTable parse_counters(std::string_view text) {
+    CounterTable table;
+    std::vector<unsigned> cpus;
+    for (const auto line : affinityd::split(text, '\n')) {
+        const auto words = affinityd::split_words(line);
+        if (words.empty()) continue;
+        if (cpus.empty()) {
+            for (const auto word : words)
+                if (const auto cpu =
+                        affinityd::parse_number<unsigned>(word.substr(std::min<std::size_t>(3, word.size()))))
+                    cpus.push_back(*cpu);
+            continue;
+        }
+        if (!words[0].ends_with(':')) continue;
+        auto& row = table.rows[std::string(words[0].substr(0, words[0].size() - 1))];
+        std::size_t at = 1;
+        for (; at < words.size() && at <= cpus.size(); ++at) {
+            const auto count = affinityd::parse_number<std::uint64_t>(words[at]);
+            if (!count) break;
+            row.counts[cpus[at - 1]] = *count;
+        }
+        if (at < words.size())
+            row.text = line.substr(static_cast<std::size_t>(words[at].data() - line.data()));
+    }
+    return table;
+}
+
+std::vector<Intrusion> risen_interrupts(const CounterTable& before, const CounterTable& after,
+                                        const CpuSet& cpus, bool only_other) {
+    std::vector<Intrusion> risen;
+    each_rise(before, after, cpus, [&](const auto& key, const auto& row, unsigned cpu, std::uint64_t rise) {
+        const auto known =
+            std::ranges::find(known_rows, key, &std::pair<std::string_view, IntruderKind>::first);
+        const auto number = affinityd::parse_number<unsigned>(key);
+        if (only_other && (number || known != known_rows.end())) return;
+        Intrusion one{
+            .kind = intruders_interrupt, .cpu = cpu, .id = number.value_or(0), .function = {}, .count = rise};
+        if (!number) one.kind = known == known_rows.end() ? intruders_other : known->second;
+        if (one.kind == intruders_other) one.function = row.text;
+        if (key == "TLB") one.function = "flush_tlb_func";
+        risen.push_back(std::move(one));
+    });
+    return risen;
+}
+
+std::vector<Intrusion> risen_softirqs(const CounterTable& before, const CounterTable& after,
+                                      const CpuSet& cpus) {
+    std::vector<Intrusion> risen;
+    each_rise(before, after, cpus, [&](const auto& key, const auto&, unsigned cpu, std::uint64_t rise) {
+        const auto vector = std::ranges::find(softirqs, key) - softirqs.begin();
+        risen.push_back({.kind = intruders_softirq,
+                         .cpu = cpu,
+                         .id = static_cast<unsigned>(vector),
+                         .function = {},
+                         .count = rise});
+    });
+    return risen;
+}
+
+std::map<unsigned, double> busy_between(std::string_view before, std::string_view after) {
+    std::map<unsigned, double> busy;
+    const auto was = parse_times(before);
+    for (const auto& [cpu, now] : parse_times(after))
+        if (const auto old = was.find(cpu); old != was.end() && now.all > old->second.all)
+            busy[cpu] = (now.busy - old->second.busy) / (now.all - old->second.all);
+    return busy;
+}
+
+std::string softirq_name(unsigned vector) {
+    return vector < softirqs.size() ? std::string(softirqs.at(vector)) : std::to_string(vector);
+}
+
+std::unique_ptr<IntruderWatch> IntruderWatch::by_counters(const Root& root, const CpuSet& cpus) {
+    return std::make_unique<CounterWatch>(root, cpus);
+}
+
+} // namespace affinityctl
