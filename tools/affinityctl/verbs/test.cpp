@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl test: policies on recorded machines, and whether tasks and interrupts get the CPUs that cases
-// expect.
+// affinityctl test: whether tasks and interrupts of recorded machines get the CPUs that cases expect.
 #include "affinityctl/offline/cases.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
@@ -22,9 +21,7 @@ namespace affinityctl {
 
 namespace {
 
-namespace policy = affinityd::policy;
 using nlohmann::json;
-
 struct TestOptions {
     std::vector<std::string> paths;
 };
@@ -55,7 +52,7 @@ constexpr Field test_fields[] = {
 /// The cases of all files. Their faults are on standard error, and a failure.
 json cases_in(const std::vector<std::string>& paths, const std::string& root) {
     auto cases = json::array();
-    std::vector<policy::Diagnostic> findings;
+    std::vector<affinityd::policy::Diagnostic> findings;
     for (const auto& path : paths) {
         const auto text = need(affinityd::host::read_file(path));
         if (!text) throw CallError{exit_failure, path + ": there is no such file"};
@@ -63,7 +60,7 @@ json cases_in(const std::vector<std::string>& paths, const std::string& root) {
             cases.push_back(std::move(one));
     }
     for (const auto& finding : findings)
-        fmt::print(stderr, "{}\n", policy::to_string(finding, true));
+        fmt::print(stderr, "{}\n", affinityd::policy::to_string(finding, true));
     if (!findings.empty()) throw CallError{exit_findings, "the cases have errors"};
     return cases;
 }
@@ -91,18 +88,18 @@ Outcome run_test(const TestOptions& options, const Globals& globals) {
         document.add(
             Document::Line{{{ok ? "ok    " : "FAIL  ", ok ? Document::Look::good : Document::Look::bad},
                             {text(one, "name")}}});
-        for (const auto& each : found)
+        for (const auto& each : found) {
+            const auto alike = count(each, "count");
             document.line(fmt::format("{}:{}:{}: {}: {}, expected {}{}", text(one, "file"),
                                       text_of(each, "line"), text_of(each, "column"), text(each, "subject"),
                                       text(each, "found"), text(each, "expected"),
-                                      count(each, "count") > 1
-                                          ? fmt::format(" ({} of these)", count(each, "count"))
-                                          : ""),
+                                      alike > 1 ? fmt::format(" ({} of these)", alike) : ""),
                           "  ");
+        }
         cases.push_back(record(case_fields, {one["name"], one["file"], one["line"], ok, std::move(found)}));
     }
-    document.line(
-        fmt::format("{} of {} not as expected", failures, affinityd::counted(cases.size(), "case")));
+    const auto all = affinityd::counted(cases.size(), "case");
+    document.line(fmt::format("{} of {} not as expected", failures, all));
     document.value = record(test_fields, {failures == 0, failures, std::move(cases)});
     document.code = failures == 0 ? exit_ok : exit_failure;
     return document;
