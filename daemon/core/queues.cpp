@@ -89,7 +89,11 @@ void Queues::apply(const Action& action) {
         shared_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
     log_notices(shared_.log, carried->notices);
-    placed_.carried(action, carried->applied);
+    // No order fails because of an interrupt that is to be kept off CPUs, and never moves: status notes it.
+    const auto* resolved = world.placements().find(action.policy);
+    const bool is_placed = resolved != nullptr && resolved->allowed.contains(action.to.cpus());
+    if (is_placed || carried->applied.outcome != enforcer::Outcome::immovable)
+        placed_.carried(action, carried->applied);
     if (!enforcer::took_effect(carried->applied.outcome) || !shared_.enforcer.acts()) return;
     log_change(shared_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
