@@ -114,6 +114,9 @@ class Cases(House):
                 ("tests: [{name: a, processes: [{comm: a, threads: {b: 0}}]}]", "5:54", "'threads' must be a number from 1 to 65535"),
                 ("tests: [{name: a, processes: [{unit: a}]}]", "5:31", "a process has a name"),
                 ("tests: [{name: a, processes: [{comm: a, cpuset: b}]}]", "5:31", "a process has a name, 'comm', and its 'cpuset' is a list"),
+                ("tests: [{name: a, processes: [{comm: a, cgroup: /a/../../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
+                ("tests: [{name: a, processes: [{comm: a, unit: ../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
+                ("tests: [{name: a, processes: [{comm: a, count: 65535, threads: {b: 65535}}]}]", "5:9", "a test has at most 10000 threads"),
                 ("tests: []", "1:1", "the file has no tests"), ("tests: [", "5:8", "this is not YAML")):
             with self.subTest(text):
                 file = self.put("cases.yaml", f"{good}{text}\n")

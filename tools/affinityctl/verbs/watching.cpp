@@ -291,7 +291,7 @@ void add_lines(const Root& root, const json& status, IntruderFacts& facts) {
         facts.lines[line.number] = {fmt::format("{}", fmt::join(line.actions, ", ")), "",
                                     line.fixed || !line.writable};
     for (const auto& queue : list(status, "queues"))
-        if (text(queue, "kind") == "irq")
+        if (text(queue, "kind") == "irq" && !queue.value("kept_off", false))
             facts.lines[static_cast<unsigned>(count(queue, "irq"))].policy = text(queue, "policy");
 }
 
