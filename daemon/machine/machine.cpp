@@ -4,6 +4,9 @@
 #include "netdev/lower.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 
 namespace affinityd::machine {
 
@@ -19,17 +22,25 @@ std::span<const Vector> Machine::vectors_of(std::string_view nic) const {
     return found == vectors.end() ? std::span<const Vector>() : found->second;
 }
 
-IrqMask named_irq(const Machine& machine, const irq::Irq& line) {
+std::map<unsigned, IrqMask> named_irqs(const Machine& machine) {
+    std::map<unsigned, IrqMask> found;
     for (const auto& nic : machine.nics)
         for (const auto& vector : machine.vectors_of(nic.name))
-            if (vector.irq == line.number) return irq_subject(nic, vector);
-    const auto& label = line.actions.front();
-    const auto is_before = [&](const irq::Irq& other) {
-        return other.number < line.number && std::ranges::find(other.actions, label) != other.actions.end();
-    };
-    const auto ordinal = static_cast<unsigned>(std::ranges::count_if(machine.irqs.irqs, is_before));
-    const bool is_line = line.actions.size() > 1;
-    return {line.pci, label, is_line ? 0 : ordinal, line.number, is_line};
+            found.try_emplace(vector.irq, irq_subject(nic, vector));
+    std::map<unsigned, const irq::Irq*> lines; // ascending
+    for (const auto& line : machine.irqs.irqs)
+        if (!line.actions.empty()) lines.emplace(line.number, &line);
+    std::map<std::string_view, unsigned> before; // lines with this handler
+    for (const auto& [number, line] : lines) {
+        const auto& label = line->actions.front();
+        // A message of one device may have several handlers, too: those of a PCIe port.
+        const bool is_line = line->actions.size() > 1 && line->chip.find("MSI") == std::string::npos;
+        found.try_emplace(number, IrqMask{line->pci, label, is_line ? 0 : before[label], number, is_line});
+        for (const std::string_view action :
+             std::set<std::string_view>(line->actions.begin(), line->actions.end()))
+            ++before[action];
+    }
+    return found;
 }
 
 void link_vectors(Machine& machine) {

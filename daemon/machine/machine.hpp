@@ -57,8 +57,8 @@ struct Machine {
 /// groups.
 void use_latencies(Machine& machine, KnownLatencies latencies);
 
-/// A line that a policy names, as a subject: that of a NIC's vector is the same as for its queue.
-[[nodiscard]] IrqMask named_irq(const Machine& machine, const irq::Irq& line);
+/// Lines with a handler, as subjects, by number: that of a NIC's vector is the same as for its queue.
+[[nodiscard]] std::map<unsigned, IrqMask> named_irqs(const Machine& machine);
 
 /// Works out which vectors each interface has. Call it after `nics` or `irqs` have changed.
 void link_vectors(Machine& machine);

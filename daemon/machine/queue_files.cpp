@@ -175,6 +175,10 @@ Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& 
         if (!device) return std::unexpected(device.error());
         if (device->empty() && !root.sys().exists(subject.device)) return std::nullopt;
     }
+    // The first of its label, of no known device: all lines of the machine are looked at only if it has
+    // moved.
+    const bool is_first = subject.ordinal == 0 && !is_path(subject.device) && !subject.label.empty();
+    if (is_first && has_handler(root, subject.irq, subject.label)) return subject.irq;
     const auto lines = candidates(root, subject.device);
     if (!lines) return std::unexpected(lines.error());
     if (subject.label.empty()) // no handler: only the number tells the line

@@ -54,9 +54,10 @@ void keep_off_isolated(const machine::Machine& machine, Placements& into) {
     Keeper keeper(into);
     keeper.add(KernelMask{KernelMask::Of::interrupts});
     keeper.add(KernelMask{KernelMask::Of::work});
+    const auto lines = machine::named_irqs(machine);
     for (const auto& line : machine.irqs.irqs)
         if (!line.actions.empty() && line.requested && is_in_question(line, into.isolated))
-            keeper.add(machine::named_irq(machine, line));
+            keeper.add(lines.at(line.number));
     for (const auto& nic : machine.nics) {
         const bool is_virtual = nic.device.empty();
         const bool is_port =

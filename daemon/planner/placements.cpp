@@ -262,11 +262,11 @@ void add_named_irqs(Run& run, const ResolvedPolicy& resolved, LaneLoad& load) {
                                              .takes = std::vector<bool>(lines.size(), true)}},
                                    .readers = {}},
                                   load);
+    const auto subjects = machine::named_irqs(run.machine);
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const CpuSet wanted{lanes.queues[0][i].cpu};
         const auto reason = "policy " + policy.name + ", irqs: on one of its cores";
-        run.result.queues.push_back(
-            {machine::named_irq(run.machine, *lines[i]), wanted, "", policy.name, reason});
+        run.result.queues.push_back({subjects.at(lines[i]->number), wanted, "", policy.name, reason});
         for (const int thread : lines[i]->threads)
             run.result.threads.insert_or_assign(thread, QueueThread{wanted, policy.name, reason});
     }

@@ -62,6 +62,16 @@ class Isolation(OnMachine):
         daemon.stop()
         self.await_all(self.first | {"there alone": {0}})
 
+    def test_a_message_of_a_device_with_several_handlers(self):
+        port = self.machine.irq("PCIe PME, aerdrv", chip="PCI-MSI", folder=False)
+        self.machine.put(f"sys/kernel/irq/{port}/chip_name", "PCI-MSI")
+        for handler in ("PCIe PME", "aerdrv"):
+            (self.machine.root / f"proc/irq/{port}/{handler}").mkdir()
+        daemon = self.isolating()
+        self.expect_irqs({port: "0-1"})
+        daemon.stop()
+        self.expect_irqs({port: "0-3"})
+
     def test_interrupts_that_a_policy_places_stay_with_it(self):
         ahci = self.irqs["everywhere"]
         daemon = self.acting({"reconcile": "1s"}, quiet=ISOLATED, disk={"version": 1, "affinity": "irq", "irqs": ["ahci"], "cpus": "1"})
