@@ -510,9 +510,9 @@ void Daemon::drop_others(planner::Assignments& assignments, const TaskId& id,
                          std::optional<std::size_t> policy) {
     const auto* known = tasks_.table().find(id.tid);
     if (known == nullptr || (known->id == id && known->policy == policy)) return;
-    assignments.leave(known->id);
+    assignments.drop(known->id);
     for (const auto& thread : known->threads)
-        assignments.leave(thread.id);
+        assignments.drop(thread.id);
 }
 
 /// The plan of the next pass for one thread.

@@ -54,7 +54,7 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     known.seat.table = plan.target ? assignments_.number(plan.target->distribution) : std::nullopt;
     if (!plan.target) {
         // A main thread stands for its process, whose slots others may use yet: the next weighing finds out.
-        if (thread.id != process.id) assignments_.leave_others(thread.id, {});
+        if (thread.id != process.id) assignments_.drop_others(thread.id, {});
         return;
     }
     known.wanted = plan.target->mask;

@@ -224,6 +224,7 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
     const auto record = shared_.journal().find(target.subject);
     if (record) value.original = record->original;
     value.wanted = planner::wanted_of(target, record, value.present, shared_.current.placements().online);
+    value.is_kept_off = !target.off.empty();
     add_state(target, value);
     return value;
 }

@@ -34,7 +34,7 @@ void lose_main(KnownProcess& process, planner::Assignments& assignments) {
     const auto* thread = process.threads.find(process.id.tid);
     if (thread == nullptr) return;
     process.has_lost_main = true;
-    if (thread->seat.is_own) assignments.leave_others(process.id, {}); // groups stay
+    if (thread->seat.is_own) assignments.drop_others(process.id, {}); // groups stay
     process.threads.erase(process.id);
 }
 
@@ -511,7 +511,7 @@ void Tasks::use_policies_of(const World& before) {
     for (const auto& policy : before.policies().policies) {
         const auto at = std::ranges::find(now, policy.name, &policy::Policy::name);
         places.push_back(static_cast<std::size_t>(at - now.begin()));
-        if (at == now.end()) placer_.assignments().forget_policy(policy.name);
+        if (at == now.end()) placer_.assignments().drop_policy(policy.name);
     }
     for (auto& [pid, process] : table_.processes())
         process.policy = places[process.policy];
@@ -534,15 +534,15 @@ void Tasks::drop(int pid) {
     for (const auto& behaviour : shared_.behaviours)
         behaviour->dropped(known->id);
     auto& assignments = placer_.assignments();
-    assignments.leave(known->id);
+    assignments.drop(known->id);
     for (const auto& thread : known->threads)
-        assignments.leave(thread.id);
+        assignments.drop(thread.id);
     table_.erase(pid);
 }
 
 /// A thread that is known to have ended.
 void Tasks::drop(const TaskId& thread, int pid) {
-    placer_.assignments().leave(thread);
+    placer_.assignments().drop(thread);
     shared_.report(shared_.executor.gone(machine::TaskMask{thread, pid, {}}));
 }
 

@@ -29,6 +29,15 @@ Setting default_of(const host::Root& root, const Subject& subject, const topolog
     return root.proc().cpu_mask("irq/default_smp_affinity").value_or(topology.online);
 }
 
+/// For an interrupt that was requested while new ones are kept off isolated CPUs: the record that has the
+/// default from before. Else null.
+UndoPointer kept_off_from_birth(const state::Journal& journal, const Subject& subject,
+                                const Setting& present) {
+    if (!std::holds_alternative<machine::IrqMask>(subject) || journal.contains(subject)) return nullptr;
+    auto record = journal.find(machine::KernelMask{machine::KernelMask::Of::interrupts});
+    return record && record->granted == present ? record : nullptr;
+}
+
 bool is_ours(const Subject& subject, const UndoRecord& record, const Setting& present, const CpuSet& online) {
     return planner::is_still_ours(record, present, online) ||
            planner::was_widened(subject, record, present, online);
@@ -121,6 +130,8 @@ UndoPointer Undo::recall(const Subject& subject, const Setting& present, const s
                          const CpuSet& online) const {
     const auto& journal = shared_.journal();
     const auto* past = journal.contains(subject) ? nullptr : journal.find_past(subject);
+    if (const auto born = past == nullptr ? kept_off_from_birth(journal, subject, present) : nullptr)
+        return std::make_shared<UndoRecord>(UndoRecord{born->original, present, present, policy});
     if (past == nullptr || past->terms->undo.original == present) return nullptr;
     if (!is_ours(subject, past->terms->undo, present, online)) return nullptr;
     return std::make_shared<UndoRecord>(UndoRecord{past->terms->undo.original, present, present, policy});
@@ -167,6 +178,8 @@ void Undo::assume_ours(const Subject& subject, const Setting& present, const std
     auto& journal = shared_.journal();
     if (journal.contains(subject)) return;
     auto original = default_of(shared_.root, subject, topology);
+    if (std::holds_alternative<machine::IrqMask>(subject)) // the default may be ours, too
+        original = original.cpus() | shared_.current.placements().isolated;
     if (original == present) return;
     if (shared_.report(journal.put(subject, {std::move(original), present, present, policy})))
         ++assumed_;

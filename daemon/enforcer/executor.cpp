@@ -225,7 +225,7 @@ Result<void> Executor::confirm(const Subject& subject, const UndoRecord& record,
 }
 
 Result<void> Executor::take_back(const Subject& subject, const UndoPointer& before) {
-    if (!before) return journal_.forget(subject);
+    if (!before) return journal_.drop(subject);
     // The effect of an earlier change is still in force and still has to be undone.
     const auto done = journal_.put(subject, *before);
     return done ? Result<void>() : std::unexpected(done.error());

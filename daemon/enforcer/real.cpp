@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::enforcer {
 
@@ -86,6 +87,9 @@ class RealEnforcer final : public Enforcer {
         const std::string folder = fmt::format("irq/{}/", **number);
         const CpuSet& to = action.to.cpus();
         const int code = root_.proc().write(folder + "smp_affinity_list", to.to_list());
+        // From Linux 6.12 on its own owner may not write the file of a line that never moves.
+        if (code == EACCES && root_.proc().owner(folder + "smp_affinity_list") == ::geteuid())
+            return {Outcome::immovable, {}, code};
         if (code != 0) return {outcome_of(subject, code), {}, code};
         auto requested = root_.proc().cpu_list(folder + "smp_affinity_list").value_or(to);
         const auto effective = root_.proc().cpu_list(folder + "effective_affinity_list");

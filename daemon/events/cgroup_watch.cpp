@@ -131,15 +131,15 @@ void CgroupWatch::add(int watch, const std::string& path, uid_t owner) {
     if (const auto before = watches_.find(path); before != watches_.end()) {
         if (before->second == watch) return;
         const int old = before->second;
-        forget(old); // another group than the one that had the name
+        drop(old); // another group than the one that had the name
         ::inotify_rm_watch(inotify_.get(), old);
     }
-    forget(watch);
+    drop(watch);
     groups_.emplace(watch, Group{path, owner});
     watches_.emplace(path, watch);
 }
 
-void CgroupWatch::forget(int watch) {
+void CgroupWatch::drop(int watch) {
     if (const auto group = groups_.extract(watch)) watches_.erase(group.mapped().path);
 }
 
@@ -184,14 +184,14 @@ void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
     const std::string path = known->second.path;
     const bool is_roots =
         known->second.owner == 0; // where a part of the tree is delegated, users write as they like
-    if ((mask & IN_IGNORED) != 0) return forget(watch); // gone
+    if ((mask & IN_IGNORED) != 0) return drop(watch); // gone
     if ((mask & IN_ISDIR) != 0) {
         const auto inner = path + "/" + std::string(name);
         if ((mask & IN_CREATE) != 0) watch_later({inner, true});
         // A group that is removed keeps its watch: only that of the folder above tells.
         if (const auto gone = watches_.find(inner); (mask & IN_DELETE) != 0 && gone != watches_.end()) {
             ::inotify_rm_watch(inotify_.get(), gone->second);
-            forget(gone->second);
+            drop(gone->second);
         }
         if ((mask & IN_DELETE) != 0 && is_followed(inner)) listeners_.cpuset_written();
     } else if ((mask & IN_MODIFY) != 0) {

@@ -69,7 +69,7 @@ class CgroupWatch {
     [[nodiscard]] bool has_room(uid_t owner) const;
     [[nodiscard]] bool is_followed(const std::string& path) const;
     void add(int watch, const std::string& path, uid_t owner);
-    void forget(int watch);
+    void drop(int watch);
     void note(const std::string& path);
     void tell();
     void leave_out(const std::string& why);

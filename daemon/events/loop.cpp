@@ -135,13 +135,13 @@ int Loop::run() {
 std::string Loop::status_line() const {
     const auto& tasks = manager_.tasks().table();
     const auto fault = core::summary_of(manager_.in_force().load);
+    const auto& targets = manager_.in_force().world->placements().queues;
+    const auto placed = std::ranges::count_if(targets, [](const auto& target) { return target.off.empty(); });
     return fmt::format("{}{}, {} with {}, {} under policy", fault.empty() ? fault : fault + "; ",
                        counted(manager_.in_force().world->policies().policies.size(), "policy", "policies"),
                        counted(tasks.processes().size(), "process", "processes"),
                        counted(tasks.threads(), "thread"),
-                       counted(std::ranges::count_if(manager_.in_force().world->placements().queues,
-                                                     [](const auto& target) { return target.off.empty(); }),
-                               "queue"));
+                       counted(static_cast<std::size_t>(placed), "queue"));
 }
 
 /// Long work has slices at idle priority, so that no event waits behind more than one of them.

@@ -266,13 +266,13 @@ Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     return seats_.erase(seat);
 }
 
-void Assignments::leave(const TaskId& task) {
+void Assignments::drop(const TaskId& task) {
     owners_.erase(task);
     for (auto [at, end] = seats_.equal_range(task); at != end;)
         at = erase(at);
 }
 
-void Assignments::forget_policy(std::string_view policy) {
+void Assignments::drop_policy(std::string_view policy) {
     std::vector<unsigned> gone;
     for (const auto& [id, number] : numbers_)
         if (id.policy == policy) gone.push_back(number);
@@ -298,7 +298,7 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     count_peer(*seat, seat->weight >= idle, seat->is_there);
 }
 
-void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tables) {
+void Assignments::drop_others(const TaskId& task, std::span<const unsigned> tables) {
     for (auto [at, end] = seats_.equal_range(task); at != end;) {
         const unsigned table = at->second.table;
         const bool stays = tables_[table].is_of_groups || std::ranges::find(tables, table) != tables.end();

@@ -57,9 +57,9 @@ class Assignments {
     /// Index of the task's slot.
     std::size_t assign(const SlotRequest& request);
     /// The task has gone: its slots are free.
-    void leave(const TaskId& task);
+    void drop(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
-    void forget_policy(std::string_view policy);
+    void drop_policy(std::string_view policy);
     /// The number of a distribution, which it has for as long as its policy is not forgotten. No value: no
     /// task has a slot of it.
     [[nodiscard]] std::optional<unsigned> number(const DistributionId& distribution) const;
@@ -67,7 +67,7 @@ class Assignments {
     /// counts with the mean of that and what it counted before; `one_cpu` until anything is known.
     void weigh(unsigned table, const TaskId& task, Weight weight);
     /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
-    void leave_others(const TaskId& task, std::span<const unsigned> tables);
+    void drop_others(const TaskId& task, std::span<const unsigned> tables);
     /// The machine, and the work on it that is not a task's: that of interrupts. To give the same again costs
     /// nothing.
     /// `world`: a number that changes with the policies or the machine; with it seats are dealt out anew

@@ -252,7 +252,7 @@ Result<void> Journal::part(const Subject& subject, Standing standing, std::uint6
     const auto held = held_.find(subject);
     const auto* known = held != held_.end() ? &held->second : find_past(subject);
     if (known == nullptr) return {};
-    if (!is_task(subject) && standing != Standing::kept) return forget(subject);
+    if (!is_task(subject) && standing != Standing::kept) return drop(subject);
     Record record = *known;
     record.standing = standing;
     if (record.until == 0) record.until = until;
@@ -261,7 +261,7 @@ Result<void> Journal::part(const Subject& subject, Standing standing, std::uint6
     return append(line);
 }
 
-Result<void> Journal::forget(const Subject& subject) {
+Result<void> Journal::drop(const Subject& subject) {
     if (held_.erase(subject) + past_.erase(subject) == 0) return {};
     return append(to_line(subject, {}, {}));
 }
@@ -272,7 +272,7 @@ Result<void> Journal::rename(const Subject& from, const Subject& to) {
     Record record = found->second;
     if (auto done = append(to_line(to, record, to_text(*record.terms))); !done) return done;
     use(to, std::move(record));
-    return forget(from);
+    return drop(from);
 }
 
 std::optional<Entry> Journal::next(Cursor& cursor) const {

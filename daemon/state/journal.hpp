@@ -55,7 +55,7 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] Result<void> part(const machine::Subject& subject, Standing standing,
                                     std::uint64_t until = 0);
     /// The subject was not changed after all.
-    [[nodiscard]] Result<void> forget(const machine::Subject& subject);
+    [[nodiscard]] Result<void> drop(const machine::Subject& subject);
     /// The record of `from` is that of `to`, whatever that had: a thread that runs another program is the
     /// main thread from then on.
     [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);

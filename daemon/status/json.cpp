@@ -383,6 +383,7 @@ json to_json(const QueueStatus& queue) {
     if (queue.original) value["original"] = queue.original->to_string();
     if (!queue.note.empty()) value["note"] = queue.note;
     if (!queue.shared_with.empty()) value["shared_with"] = queue.shared_with;
+    if (queue.is_kept_off) value["kept_off"] = true;
     return value;
 }
 

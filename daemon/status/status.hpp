@@ -154,6 +154,7 @@ struct QueueStatus {
     State state = State::not_read;
     std::string note;             ///< why it is not where it should be; ""
     std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
+    bool is_kept_off = false;     ///< no policy places it; it is only kept off isolated CPUs
 };
 
 struct UnitStatus {

@@ -2,6 +2,7 @@
 """affinityctl intruders on a program that spins on one CPU (intruder.c): each thing that interrupts it is named, with its sender, once it is
 there, and not before. Where the kernel allows no BPF, counters tell less."""
 import functools
+import json
 import os
 
 from house import PROGRAMS, House, affinityctl, compiled, policy, python, read, run, wait_for
@@ -135,9 +136,21 @@ class Intruders(House):
         self.assertEqual(f"{self.name('quiet')} {program.pid}", answer["per_cpu"][0]["program"])
         self.assertNotIn(program.pid, [source["pid"] for source in sources(answer, "thread")])
 
+    def test_processes_that_come_under_the_policy_meanwhile_are_at_home(self):
+        made = self.daemon(quiet=policy("quiet", cpus=str(CPU), bind="set", affinity="process"))
+        watching = self.spawn(PROGRAMS["affinityctl"], "--runtime-dir", made.folder / "run", "intruders", "quiet", "--for", "1h", "--json", stdout=-1).process
+        wait_for(lambda: "sigtimedwait" in read(f"/proc/{watching.pid}/wchan"), "it watches")
+        program, foreign = self.begin("spin"), self.begin("blink", "foreign")
+        wait_for(lambda: any(process["pid"] == program.pid for process in made.status()["processes"]), "it is under the policy")
+        wait_for(lambda: float(read(f"/proc/{foreign.pid}/schedstat").split()[0]) > 5e6, "the foreign one has run")
+        watching.send_signal(2)
+        found = [source["pid"] for source in sources(json.loads(watching.communicate(timeout=60)[0]), "thread")]
+        self.assertIn(foreign.pid, found)
+        self.assertNotIn(program.pid, found)
+
     def test_an_interrupt_ends_it_early(self):
         watching = self.spawn(PROGRAMS["affinityctl"], "intruders", CPU, "--for", "1h", stdout=-1, text=True).process
-        wait_for(lambda: "sigtimedwait" in open(f"/proc/{watching.pid}/wchan", encoding="ascii").read(), "it watches")
+        wait_for(lambda: "sigtimedwait" in read(f"/proc/{watching.pid}/wchan"), "it watches")
         watching.send_signal(2)
         self.assertIn(f"of CPUs {CPU}: ", watching.communicate(timeout=60)[0])
         self.assertEqual(0, watching.returncode)

@@ -65,16 +65,16 @@ class Status(House):
     def test_a_problem_is_no_part_of_the_verdict_while_it_is_acknowledged(self):
         self.running.write("bad", "version: 1\nmatch: {comm: x}\ncpuz: 1\n")
         wait_for(lambda: "NEEDS ATTENTION" in self.say(code=None), "the machine is not as it should be")
-        self.assertIn("file/bad.yaml", self.running.ctl("acknowledge").out)
-        self.running.ctl("acknowledge", "file/other.yaml", code=1)
-        self.running.ctl("acknowledge", "file/bad.yaml", "--for", "30d")
+        self.assertIn("file/bad", self.running.ctl("acknowledge").out)
+        self.running.ctl("acknowledge", "file/other", code=1)
+        self.running.ctl("acknowledge", "file/bad", "--for", "30d")
         for _ in range(2):
             self.assertIn("acknowledged until ", self.say())
             self.assertIn('affinityd_problems{kind="file",severity="acknowledged"} 1', self.running.ctl("metrics").out)
             self.running.stop()
             self.running.start()
             wait_for(lambda: "needs no attention" in self.say(code=None), lambda: self.say(code=None))
-        self.running.ctl("acknowledge", "file/bad.yaml", "--for", "0")
+        self.running.ctl("acknowledge", "file/bad", "--for", "0")
         self.assertIn("NEEDS ATTENTION", self.say(code=3))
 
     def test_lines_fit_the_columns(self):

@@ -100,7 +100,7 @@ TEST(Assignments, TasksKeepTheirSlotsWhenOthersComeAndGo) {
     const auto slots = slots_at({0, 1});
     for (int i = 0; i < 4; ++i)
         assign(assignments, distribution, slots, task(i), {});
-    assignments.leave(task(0));
+    assignments.drop(task(0));
     EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 1U);
     EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 0U);
     EXPECT_EQ(assign(assignments, distribution, slots, task(9), {}), 0U)
@@ -130,7 +130,7 @@ TEST(Assignments, ASlotThatComesBackIsTakenAgainByTheTasksThatHadIt) {
     EXPECT_EQ(assign(assignments, distribution, all, task(0), {}), 0U);
     EXPECT_EQ(assign(assignments, distribution, all, task(1), {}), 1U);
     EXPECT_EQ(assign(assignments, distribution, all, task(2), {}), 0U);
-    assignments.leave(task(1));
+    assignments.drop(task(1));
     EXPECT_EQ(assign(assignments, distribution, all, task(9), {}), 1U)
         << "the tasks on each were counted along";
 }
@@ -197,7 +197,7 @@ TEST(Assignments, AForgottenPolicyStartsAnewAndOthersGoOn) {
     assign(assignments, distribution, slots, task(1), {});
     assign(assignments, {"p", 1, ""}, slots, task(1), {});
     assign(assignments, {"q", 0, ""}, slots, task(1), {});
-    assignments.forget_policy("p");
+    assignments.drop_policy("p");
     EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 0U);
     EXPECT_EQ(assign(assignments, {"p", 1, ""}, slots, task(2), {}), 1U);
     EXPECT_EQ(assign(assignments, {"q", 0, ""}, slots, task(1), {}), 2U) << "it keeps what it has";
@@ -208,8 +208,8 @@ TEST(Assignments, ATaskThatLeftIsForgottenInEachDistribution) {
     const auto slots = slots_at({0, 1});
     for (const unsigned rule : {0U, 1U})
         assign(assignments, {"p", rule, ""}, slots, task(1), {});
-    assignments.leave(task(1));
-    assignments.leave(task(7)); // was never there
+    assignments.drop(task(1));
+    assignments.drop(task(7)); // was never there
     for (const unsigned rule : {0U, 1U})
         EXPECT_EQ(assign(assignments, {"p", rule, ""}, slots, task(2), {}), rule) << "all is free again";
 }
@@ -239,13 +239,13 @@ TEST(Assignments, ATaskKeepsSlotAndWeightWhenItsInterfaceHasAnotherName) {
     const DistributionId before{"p", 0, "eth0", Kind::lanes};
     for (int i = 0; i < 3; ++i)
         assign(assignments, before, lanes, task(i), {});
-    assignments.leave(task(0));
+    assignments.drop(task(0));
     assignments.weigh(*assignments.number(before), task(2), 3 * one_cpu);
     for (const auto& now :
          {DistributionId{"p", 0, "lan0", Kind::lanes}, DistributionId{"p", 0, "", Kind::all_lanes}})
         for (const int one : {2, 1}) {
             EXPECT_EQ(assign(assignments, now, lanes, task(one), {}), static_cast<std::size_t>(one));
-            assignments.leave_others(task(one), std::vector{*assignments.number(now)});
+            assignments.drop_others(task(one), std::vector{*assignments.number(now)});
         }
     EXPECT_EQ(assignments.load().on_cpu(2), 3 * one_cpu);
     EXPECT_EQ(assignments.load().on_cpu(1), one_cpu);

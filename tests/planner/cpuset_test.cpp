@@ -110,7 +110,7 @@ TEST(Cpuset, AnAnswerSaysWhichOneCutsATaskUntilNoneDoes) {
     tasks.cpuset = CpuSet{0, 3};
     ASSERT_TRUE(pass(world, tasks));
     EXPECT_EQ(cpuset(100), "0,3");
-    assignments.leave(tasks.threads[1].id);
+    assignments.drop(tasks.threads[1].id);
     EXPECT_EQ(cpuset(101), "no seat");
     tasks.threads.pop_back();
     tasks.threads.pop_back();

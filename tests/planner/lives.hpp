@@ -223,7 +223,7 @@ class Life {
     }
     void ends(int number) {
         for (const auto& one : live_.at(number))
-            assignments_.leave(one.thread.id);
+            assignments_.drop(one.thread.id);
         live_.erase(number);
     }
     /// A pass: all threads are planned, and what they use is known.
@@ -243,7 +243,7 @@ class Life {
                     assignments_.weigh(*table, unit, weight);
                     tables.push_back(*table);
                 }
-            assignments_.leave_others(unit, tables);
+            assignments_.drop_others(unit, tables);
         }
     }
     /// A pass, a look at what is crowded, and a pass; how many moved.

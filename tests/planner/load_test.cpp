@@ -44,7 +44,7 @@ TEST(Load, TasksOfASlotThatGrowsCountOnAllItsCpusHoweverManyTheyAre) {
         assign_all(assignments, tasks, one_slot({0, 1}));
         EXPECT_EQ(loads(assignments), (std::vector<Weight>{2 * each, 2 * each, 0, 0, 0, 0, 0, 0})) << tasks;
         for (int tid = 1; tid <= tasks; ++tid)
-            assignments.leave({tid, 1});
+            assignments.drop({tid, 1});
         EXPECT_EQ(loads(assignments), std::vector<Weight>(8)) << tasks;
     }
 }
@@ -157,7 +157,7 @@ TEST(Load, WhoseCpuWentOfflineCountsAgainWhenItIsBack) {
     assignments.use(fewer);
     EXPECT_EQ(assignments.load().on_core(0), 0);
     EXPECT_EQ(assignments.load().busiest(), 0);
-    assignments.leave({1, 1});
+    assignments.drop({1, 1});
     assignments.use(all);
     EXPECT_EQ(assignments.load().on_cpu(5), 2 * one_cpu);
 }

@@ -162,7 +162,7 @@ TEST(Properties, APolicyTakenAwayAndGivenBackEndsWhereItWas) {
         world.pass([](const Task&) { return false; });
         ASSERT_EQ(world.masks(), before) << "seed " << seed;
         for (const auto& policy : world.set.policies)
-            world.assignments.forget_policy(policy.name);
+            world.assignments.drop_policy(policy.name);
         world.pass(all_wanted);
         ASSERT_EQ(world.masks(), placed) << "seed " << seed;
     }

@@ -172,7 +172,7 @@ TEST_F(JournalTest, KeepsStandingsOverRestarts) {
         ASSERT_TRUE(journal.part(kinds[1].first, Standing::gone, 3000));
         ASSERT_TRUE(journal.part(kinds[2].first, Standing::kept));
         ASSERT_TRUE(journal.part(kinds[3].first, Standing::back));
-        ASSERT_TRUE(journal.forget(kinds[4].first));
+        ASSERT_TRUE(journal.drop(kinds[4].first));
     }
     auto journal = open();
     EXPECT_EQ(journal.size(), kinds.size() - 5);

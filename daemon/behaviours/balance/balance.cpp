@@ -122,7 +122,7 @@ Slices Balance::weigh_tasks(std::optional<Clock::time_point> last) {
             if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
             if (thread->seat.is_own && thread->id != id) {
                 if (weight) assignments.weigh(table, thread->id, *weight);
-                assignments.leave_others(thread->id, std::span(&table, 1));
+                assignments.drop_others(thread->id, std::span(&table, 1));
             } else {
                 auto& sum = sums[table];
                 if (weight) sum = sum.value_or(0) + *weight;
@@ -135,7 +135,7 @@ Slices Balance::weigh_tasks(std::optional<Clock::time_point> last) {
             if (weight) assignments.weigh(table, id, *weight);
             tables.push_back(table);
         }
-        assignments.leave_others(id, tables);
+        assignments.drop_others(id, tables);
         co_yield pause;
     }
 }

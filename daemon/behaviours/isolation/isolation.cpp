@@ -91,24 +91,30 @@ class Isolation final : public Behaviour {
     [[nodiscard]] std::optional<Interruptions> of(const planner::Claim& claim) const;
 
     Shared& shared_;
-    std::map<std::string, Time, std::less<>> since_; ///< when each claim was first seen
+    struct Claimed {
+        CpuSet cpus;
+        Time since; ///< when the claim was first seen
+    };
+    std::map<std::string, Claimed, std::less<>> claimed_; ///< by policy
     std::deque<Sample> samples_; ///< a minute apart, but for the last, which is the latest
 };
 
 void Isolation::note_claims(Time now) {
     const auto& claims = shared_.current.placements().claims;
-    std::erase_if(since_, [&](const auto& entry) {
-        return std::ranges::find(claims, entry.first, &planner::Claim::policy) == claims.end();
+    std::erase_if(claimed_, [&](const auto& entry) {
+        return std::ranges::none_of(claims, [&](const planner::Claim& claim) {
+            return claim.policy == entry.first && claim.cpus == entry.second.cpus;
+        });
     });
     for (const auto& claim : claims)
-        since_.try_emplace(claim.policy, now);
+        claimed_.try_emplace(claim.policy, claim.cpus, now);
 }
 
 Slices Isolation::end_pass() {
     const auto now = Clock::now();
     note_claims(now);
-    if (since_.empty()) samples_.clear();
-    if (since_.empty() || (!samples_.empty() && now - samples_.back().at < between_readings)) co_return;
+    if (claimed_.empty()) samples_.clear();
+    if (claimed_.empty() || (!samples_.empty() && now - samples_.back().at < between_readings)) co_return;
     const auto file = shared_.root.proc().open_file("interrupts", O_RDONLY | O_CLOEXEC);
     if (!file) co_return;
     Table table;
@@ -131,10 +137,10 @@ Slices Isolation::end_pass() {
 }
 
 std::optional<Interruptions> Isolation::of(const planner::Claim& claim) const {
-    const auto since = since_.find(claim.policy);
-    if (since == since_.end()) return std::nullopt;
-    const auto first =
-        std::ranges::find_if(samples_, [&](const Sample& sample) { return sample.at >= since->second; });
+    const auto claimed = claimed_.find(claim.policy);
+    if (claimed == claimed_.end()) return std::nullopt;
+    const auto first = std::ranges::find_if(
+        samples_, [&](const Sample& sample) { return sample.at >= claimed->second.since; });
     if (first == samples_.end() || &*first == &samples_.back()) return std::nullopt;
     const auto& last = samples_.back();
     Interruptions sum{std::chrono::duration_cast<std::chrono::seconds>(last.at - first->at), {}};

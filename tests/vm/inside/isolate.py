@@ -61,14 +61,23 @@ def quiet_pids():
     return {int(pid) for pid in pathlib.Path("/sys/fs/cgroup/system.slice/quiet.service/cgroup.procs").read_text(encoding="utf-8").split()}
 
 
+def is_used(irq):
+    return any(path.is_dir() for path in (machine.IRQS / str(irq)).glob("*"))
+
+
+def is_movable(irq):
+    """False where a newer kernel says so; older ones refuse the write."""
+    return bool((machine.IRQS / str(irq) / "smp_affinity_list").stat().st_mode & 0o200)
+
+
 def masks_on_pair():
     """All that can be moved, and may be on the pair."""
     pids = quiet_pids()
     wrong = [f"{name} ({tid}) {sorted(mask)}" for tid, (name, flags, _, _, mask, pid) in tasks().items()
              if mask & PAIR and not mask <= PAIR and not flags & FIXED and pid not in pids and not name.startswith("irq/")]
     stuck = {queue.get("irq") for queue in status()["queues"] if queue["state"] == "immovable"}
-    wrong += [f"IRQ {number}" for number in machine.counters() if number not in stuck and (machine.IRQS / str(number)).exists()
-              and any(path.is_dir() for path in (machine.IRQS / str(number)).iterdir()) and machine.requested(number) & PAIR]
+    wrong += [f"IRQ {number} {machine.read(f'/proc/irq/{number}/smp_affinity_list')}" for number in machine.counters()
+              if number not in stuck and is_used(number) and (machine.requested if is_movable(number) else machine.effective)(number) & PAIR]
     wrong += [name for name, path in KERNEL.items() if int(machine.read(path).replace(",", ""), 16) >> min(PAIR)]
     return wrong
 
@@ -123,7 +132,7 @@ def nothing_that_can_be_moved_is_on_the_pair_under_load():
 def what_another_program_resets_is_set_again():
     for path in KERNEL.values():
         pathlib.Path(path).write_text("ff", encoding="utf-8")
-    moved = next(irq for irq in machine.data_irqs("ens1"))
+    moved = next(queue["irq"] for queue in status()["queues"] if queue["kind"] == "irq" and "original" in queue)
     (machine.IRQS / str(moved) / "smp_affinity_list").write_text("0-7", encoding="utf-8")
     wait_for(lambda: not machine.requested(moved) & PAIR, "the interrupt is put right without a pass that was asked for", 30)
     run("affinityctl", "apply")

@@ -231,6 +231,7 @@ constexpr Field queues[] = {
     {"reason", "", "text*", "the reason for its place"},
     {"note", "", "text*", "another program keeps changing it, or it is elsewhere for a reason"},
     {"shared_with", "", "text*", "other interfaces or devices on the same line"},
+    {"kept_off", "", "flag*", "no policy places it, it is only kept off CPUs of isolate: true"},
     {"", "WHY", "prose", "", {}, queue_why},
 };
 constexpr Field faults[] = {
@@ -620,6 +621,7 @@ std::map<std::string, QueueCount> queues_by(const json& status, const char* key)
         const auto state = text(part, "state");
         const bool is_machine_table = text(part, "nic").empty() && text(part, "kind") != "irq";
         if (is_machine_table || state == "decided by another policy" || state == "released") continue;
+        if (part.value("kept_off", false)) continue;
         auto& queue = found[text(part, key)][key_of(part)];
         if (queue.state == in_place) queue.state = state;
         if (text(part, "kind") == "irq") queue.cpus |= cpus(part, "present");

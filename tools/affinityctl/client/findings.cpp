@@ -150,7 +150,8 @@ void add_names(const json& status, Problems& problems) {
         auto of = text(problem, "policy");
         if (of.empty()) of = text(problem, "subject");
         auto name = text(problem, "kind");
-        if (!of.empty() && of.find(' ') == std::string::npos) name += "/" + of.substr(of.rfind('/') + 1);
+        std::ranges::replace(of, ' ', '_');
+        if (!of.empty()) name += "/" + of.substr(of.rfind('/') + 1);
         if (known.is_object() && known.contains(name)) {
             problem["severity"] = acknowledged;
             problem["until"] = known[name];

@@ -47,7 +47,7 @@ Occupancy occupancy_of_status(const json& status, Masks masks) {
         pin(policy, {number == 1 ? comm : fmt::format("{}, {} threads", comm, number), mask, false, number});
     }
     for (const auto& queue : list(status, "queues"))
-        if (text(queue, "kind") == "irq")
+        if (text(queue, "kind") == "irq" && !queue.value("kept_off", false))
             pin(text(queue, "policy"), {fmt::format("{} (IRQ {})", text(queue, "label"), count(queue, "irq")),
                                         cpus(queue, mask_of), true});
     for (const auto& problem : list(status, "problems")) {

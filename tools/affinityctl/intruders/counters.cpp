@@ -33,16 +33,11 @@ constexpr std::array<std::pair<std::string_view, IntruderKind>, 6> known_rows{{{
                                                                                {"IWI", intruders_irq_work},
                                                                                {"NMI", intruders_nmi}}};
 
-/// Calls use(key, row, cpu, rise) for each row and CPU.
-template <class Use>
-void each_rise(const CounterTable& before, const CounterTable& after, const CpuSet& cpus, const Use& use) {
-    for (const auto& [key, row] : after.rows)
-        for (const auto& [cpu, count] : row.counts) {
-            const auto old = before.rows.find(key);
-            const auto was =
-                old != before.rows.end() && old->second.counts.contains(cpu) ? old->second.counts.at(cpu) : 0;
-            if (cpus.contains(cpu) && count > was) use(key, row, cpu, count - was);
-        }
+IntruderKind kind_of_row(const std::string& key) {
+    const auto known = std::ranges::find(known_rows, key, &std::pair<std::string_view, IntruderKind>::first);
+    if (known != known_rows.end()) return known->second;
+    if (std::ranges::find(softirqs, key) != softirqs.end()) return intruders_softirq;
+    return std::ranges::all_of(key, affinityd::is_digit) ? intruders_interrupt : intruders_other;
 }
 
 /// The run time of a thread since its birth.
@@ -73,8 +68,8 @@ class CounterWatch final : public IntruderWatch {
         seen.seconds = std::chrono::duration<double>(steady_clock::now() - began_).count();
         const auto after = table("interrupts");
         if (after.rows.empty()) return affinityd::fail("the table of interrupts cannot be read");
-        seen.all = risen_interrupts(interrupts_, after, cpus_, false);
-        std::ranges::move(risen_softirqs(softirqs_, table("softirqs"), cpus_), std::back_inserter(seen.all));
+        seen.all = risen_rows(interrupts_, after, cpus_);
+        std::ranges::move(risen_rows(softirqs_, table("softirqs"), cpus_), std::back_inserter(seen.all));
         for (const auto& [thread, ran] : read_threads()) {
             const auto old = before_.contains(thread) ? before_.at(thread) : Ran{};
             if (ran.times > old.times || ran.ns > old.ns) add_thread(thread, ran, old, seen);
@@ -124,23 +119,19 @@ class CounterWatch final : public IntruderWatch {
     steady_clock::time_point began_{};
 };
 
-struct CpuTime {
-    double busy = 0, all = 0;
-};
-
-std::map<unsigned, CpuTime> parse_times(std::string_view text) {
-    std::map<unsigned, CpuTime> times;
+/// {CPU -> clock ticks without work, and all}
+std::map<unsigned, std::pair<double, double>> parse_times(std::string_view text) {
+    std::map<unsigned, std::pair<double, double>> times;
     for (const auto line : affinityd::split(text, '\n')) {
         const auto words = affinityd::split_words(line);
-        if (words.size() < 6 || !words[0].starts_with("cpu")) continue;
+        if (words.size() < 9 || !words[0].starts_with("cpu")) continue;
         const auto cpu = affinityd::parse_number<unsigned>(words[0].substr(3));
-        if (!cpu) continue;
         // user, nice, system, idle, iowait, irq, softirq, steal; the guests' is in the first two
-        for (std::size_t at = 1; at < std::min<std::size_t>(words.size(), 9); ++at) {
-            const auto ticks =
-                static_cast<double>(affinityd::parse_number<std::uint64_t>(words[at]).value_or(0));
-            times[*cpu].all += ticks;
-            if (at != 4 && at != 5) times[*cpu].busy += ticks;
+        for (std::size_t at = 1; cpu && at < 9; ++at) {
+            auto& [idle, all] = times[*cpu];
+            const auto ticks = affinityd::parse_number<std::uint64_t>(words[at]).value_or(0);
+            all += static_cast<double>(ticks);
+            if (at == 4 || at == 5) idle += static_cast<double>(ticks);
         }
     }
     return times;
@@ -175,44 +166,31 @@ CounterTable parse_counters(std::string_view text) {
     return table;
 }
 
-std::vector<Intrusion> risen_interrupts(const CounterTable& before, const CounterTable& after,
-                                        const CpuSet& cpus, bool only_other) {
+std::vector<Intrusion> risen_rows(const CounterTable& before, const CounterTable& after, const CpuSet& cpus) {
     std::vector<Intrusion> risen;
-    each_rise(before, after, cpus, [&](const auto& key, const auto& row, unsigned cpu, std::uint64_t rise) {
-        const auto known =
-            std::ranges::find(known_rows, key, &std::pair<std::string_view, IntruderKind>::first);
-        const auto number = affinityd::parse_number<unsigned>(key);
-        if (only_other && (number || known != known_rows.end())) return;
-        Intrusion one{
-            .kind = intruders_interrupt, .cpu = cpu, .id = number.value_or(0), .function = {}, .count = rise};
-        if (!number) one.kind = known == known_rows.end() ? intruders_other : known->second;
-        if (one.kind == intruders_other) one.function = row.text;
-        if (key == "TLB") one.function = "flush_tlb_func";
-        risen.push_back(std::move(one));
-    });
-    return risen;
-}
-
-std::vector<Intrusion> risen_softirqs(const CounterTable& before, const CounterTable& after,
-                                      const CpuSet& cpus) {
-    std::vector<Intrusion> risen;
-    each_rise(before, after, cpus, [&](const auto& key, const auto&, unsigned cpu, std::uint64_t rise) {
-        const auto vector = std::ranges::find(softirqs, key) - softirqs.begin();
-        risen.push_back({.kind = intruders_softirq,
-                         .cpu = cpu,
-                         .id = static_cast<unsigned>(vector),
-                         .function = {},
-                         .count = rise});
-    });
+    for (const auto& [key, row] : after.rows)
+        for (const auto& [cpu, count] : row.counts) {
+            const auto old = before.rows.find(key);
+            const bool is_known = old != before.rows.end() && old->second.counts.contains(cpu);
+            const auto was = is_known ? old->second.counts.at(cpu) : 0;
+            if (!cpus.contains(cpu) || count <= was) continue;
+            Intrusion one{.kind = kind_of_row(key), .cpu = cpu, .function = {}, .count = count - was};
+            one.id = affinityd::parse_number<unsigned>(key).value_or(0);
+            if (one.kind == intruders_softirq)
+                one.id = static_cast<unsigned>(std::ranges::find(softirqs, key) - softirqs.begin());
+            if (one.kind == intruders_other) one.function = row.text;
+            if (key == "TLB") one.function = "flush_tlb_func";
+            risen.push_back(std::move(one));
+        }
     return risen;
 }
 
 std::map<unsigned, double> busy_between(std::string_view before, std::string_view after) {
     std::map<unsigned, double> busy;
-    const auto was = parse_times(before);
+    auto was = parse_times(before);
     for (const auto& [cpu, now] : parse_times(after))
-        if (const auto old = was.find(cpu); old != was.end() && now.all > old->second.all)
-            busy[cpu] = (now.busy - old->second.busy) / (now.all - old->second.all);
+        if (const auto [idle, all] = was[cpu]; now.second > all)
+            busy[cpu] = 1 - (now.first - idle) / (now.second - all);
     return busy;
 }
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include <bpf/bpf.h>
@@ -29,24 +29,25 @@ namespace {
 constexpr std::array<const char*, intruders_tick_reasons> tick_reasons{
     "POSIX timers of CPU time", "perf events", "a second runnable task", "an unstable clock", "RCU", "RCU"};
 
+/// As bpf_ktime_get_ns() has it: CLOCK_MONOTONIC.
 std::uint64_t monotonic_ns() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
 }
 
 std::string text_in(const char* from, std::size_t most) { return {from, ::strnlen(from, most)}; }
 
 std::optional<IntruderTask> task_of(const intruders_task& task, const affinityd::host::Dir& proc) {
     if ((task.is & intruders_is_known) == 0) return std::nullopt;
-    IntruderTask made{.tid = static_cast<int>(task.tid), .pid = static_cast<int>(task.pid), .cpu = task.cpu};
-    made.name = text_in(task.name, sizeof(task.name));
+    if ((task.is & intruders_is_interrupt) != 0) // the task is a bystander
+        return IntruderTask{.name = {}, .cpu = task.cpu, .is_interrupt = true};
+    IntruderTask made{.tid = static_cast<int>(task.tid),
+                      .pid = static_cast<int>(task.pid),
+                      .name = text_in(task.name, sizeof(task.name)),
+                      .cpu = task.cpu,
+                      .is_kernel = (task.is & intruders_is_kernel) != 0,
+                      .is_bound = (task.is & intruders_is_bound) != 0};
     if (made.name.empty()) made.name = proc.text(fmt::format("{}/comm", task.tid)).value_or("");
-    made.is_kernel = (task.is & intruders_is_kernel) != 0;
-    made.is_bound = (task.is & intruders_is_bound) != 0;
-    made.is_interrupt = (task.is & intruders_is_interrupt) != 0;
-    if (made.is_interrupt)
-        made = {.name = {}, .cpu = task.cpu, .is_interrupt = true}; // the task is a bystander
     return made;
 }
 
@@ -94,6 +95,7 @@ class EventWatch final : public IntruderWatch {
     /// The kernel's types name each tracepoint.
     void leave_out_missing() {
         auto* types = btf__load_vmlinux_btf();
+        if (types == nullptr) return; // then it is not loaded either
         bpf_program* program = nullptr;
         bpf_object__for_each_program(program, skeleton_->obj) {
             const auto type = "btf_trace_" + name_of(program);
@@ -165,7 +167,8 @@ Result<Intrusions> EventWatch::take() {
             seen.tick_kept[cpu] = tick_reasons.at(static_cast<std::size_t>(most - std::begin(kept)));
     }
     const auto after = parse_counters(root_->proc().text("interrupts").value_or(""));
-    std::ranges::move(risen_interrupts(interrupts_, after, cpus_, true), std::back_inserter(seen.all));
+    for (auto& one : risen_rows(interrupts_, after, cpus_))
+        if (one.kind == intruders_other) seen.all.push_back(std::move(one)); // of others there are events
     seen.lost = skeleton_->bss->lost;
     if (!missing_.empty())
         seen.notes.push_back(

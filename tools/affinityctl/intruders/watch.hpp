@@ -79,11 +79,9 @@ struct CounterTable {
 };
 [[nodiscard]] CounterTable parse_counters(std::string_view text);
 
-/// The rows of an interrupt table that rose on these CPUs; `only_other`: those that no tracepoint tells.
-[[nodiscard]] std::vector<Intrusion> risen_interrupts(const CounterTable& before, const CounterTable& after,
-                                                      const affinityd::CpuSet& cpus, bool only_other);
-[[nodiscard]] std::vector<Intrusion> risen_softirqs(const CounterTable& before, const CounterTable& after,
-                                                    const affinityd::CpuSet& cpus);
+/// The rows of a table of interrupts or softirqs that rose on these CPUs.
+[[nodiscard]] std::vector<Intrusion> risen_rows(const CounterTable& before, const CounterTable& after,
+                                                const affinityd::CpuSet& cpus);
 
 /// The share of the time that each CPU was busy, by two texts of /proc/stat.
 [[nodiscard]] std::map<unsigned, double> busy_between(std::string_view before, std::string_view after);

@@ -187,7 +187,7 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, wanted] = add_verb(app,
                                          {.name = "acknowledge",
                                           .summary = "take a problem out of the verdict of status for a time",
-                                          .example = "affinityctl acknowledge events --for 30d",
+                                          .example = "affinityctl acknowledge events/process_events --for 30d",
                                           .answer = acknowledged_fields},
                                          globals, status, acknowledge);
     verb->add_option("NAME", wanted->name, "the problem; without: all, with their names")->check(not_empty());

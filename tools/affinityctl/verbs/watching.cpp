@@ -298,15 +298,16 @@ void add_lines(const Root& root, const json& status, IntruderFacts& facts) {
 Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     need(check_is_live(globals));
     const auto root = need(Root::open());
-    const auto status = status_if_any(globals);
     affinityd::machine::Machine machine{need(affinityd::topology::read_topology(root)), {}, {}};
     const auto& topology = machine.topology;
-    IntruderFacts facts;
-    const auto find = [&] {
-        if (options.subject.empty()) return find_quiet_cpus(globals, status, topology, facts);
-        find_named_cpus(options.subject, status, root, machine, facts);
+    json status;
+    const auto find = [&](IntruderFacts& into) {
+        status = status_if_any(globals);
+        if (options.subject.empty()) return find_quiet_cpus(globals, status, topology, into);
+        find_named_cpus(options.subject, status, root, machine, into);
     };
-    find();
+    IntruderFacts facts, later;
+    find(facts);
     facts.nohz_full = topology.nohz_full;
     for (const unsigned cpu : facts.cpus)
         facts.siblings[cpu] = topology.core_of(cpu) - affinityd::CpuSet{cpu};
@@ -324,14 +325,19 @@ Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     auto seen = need(watch->take());
     seen.busy = busy_between(times, root.proc().text("stat").value_or(""));
     if (!seen.has_lengths)
-        seen.notes.push_back("Lengths, senders and reasons are not known: " + events.error().message +
-                             ". Counters of the kernel alone tell "
-                             "how often, and of threads where they ran last.");
+        seen.notes.push_back(
+            fmt::format("Lengths, senders and reasons are not known: {}. Counters tell only how "
+                        "often, and of threads where they ran last.",
+                        events.error().message));
+    try {
+        find(later);
+        facts.own.merge(later.own); // those that came meanwhile
+    } catch (const CallError&) {    // a unit that has ended, or a daemon
+    }
     add_lines(root, status, facts);
-    const auto over =
-        options.over_us > 0
-            ? std::optional(std::chrono::nanoseconds(static_cast<std::int64_t>(options.over_us * 1e3)))
-            : std::nullopt;
+    std::optional<std::chrono::nanoseconds> over;
+    if (options.over_us > 0)
+        over = std::chrono::nanoseconds(static_cast<std::int64_t>(options.over_us * 1e3));
     auto document = intruders_document(seen, facts, over);
     if (over && !seen.has_lengths) {
         document.code = exit_failure;

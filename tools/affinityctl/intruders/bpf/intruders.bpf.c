@@ -73,8 +73,7 @@ static __always_inline void describe(struct intruders_task *into, struct task_st
     into->tid = task->pid;
     into->pid = task->tgid;
     into->cpu = bpf_get_smp_processor_id();
-    into->is = intruders_is_known | (flags & 0x00200000 ? intruders_is_kernel : 0) | (flags & 0x04000000 ? intruders_is_bound : 0) |
-               (flags & 0x00000020 ? intruders_is_worker : 0);
+    into->is = intruders_is_known | (flags & 0x00200000 ? intruders_is_kernel : 0) | (flags & 0x04000000 ? intruders_is_bound : 0);
     bpf_probe_read_kernel_str(into->name, sizeof(into->name), &task->comm);
 }
 

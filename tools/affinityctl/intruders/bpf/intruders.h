@@ -27,8 +27,7 @@ enum intruders_is {
     intruders_is_known = 1, /* else the rest means nothing */
     intruders_is_kernel = 2,
     intruders_is_bound = 4, /* to its CPU, by the kernel */
-    intruders_is_worker = 8,
-    intruders_is_interrupt = 16, /* not the task, but an interrupt in its place */
+    intruders_is_interrupt = 8, /* not the task, but an interrupt in its place */
 };
 
 /* 32 bytes without gaps. */
