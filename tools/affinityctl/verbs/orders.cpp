@@ -184,12 +184,13 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
                    .example = "affinityctl release nginx"},
                   {"Release", "releasing"}, globals, status);
     release->add_option("what", order->argument, "a policy's name or a PID; without: everything");
-    const auto [verb, wanted] = add_verb(app,
-                                         {.name = "acknowledge",
-                                          .summary = "take a problem out of the verdict of status for a time",
-                                          .example = "affinityctl acknowledge events/process_events --for 30d",
-                                          .answer = acknowledged_fields},
-                                         globals, status, acknowledge);
+    const auto [verb, wanted] =
+        add_verb(app,
+                 {.name = "acknowledge",
+                  .summary = "take a problem out of the verdict of status for a time",
+                  .example = "affinityctl acknowledge events/process_events --for 30d",
+                  .answer = acknowledged_fields},
+                 globals, status, acknowledge);
     verb->add_option("NAME", wanted->name, "the problem; without: all, with their names")->check(not_empty());
     verb->add_option("--for", wanted->seconds, "how long; 0: it counts again")
         ->type_name("TIME")
