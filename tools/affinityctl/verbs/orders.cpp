@@ -146,7 +146,7 @@ CallError run_ttcp(const Globals& globals, const std::vector<std::string>& argum
 void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* verb = add_order(app,
                            {.name = "measure",
-                            .summary = "the gain by affinity; without a subcommand the daemon measures now",
+                            .summary = "the gain by affinity; without a subcommand, the daemon measures",
                             .example = "affinityctl measure latency",
                             .manual = "affinityctl-measure(1)"},
                            {"Measure", "measuring"}, globals, status)

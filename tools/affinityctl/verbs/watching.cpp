@@ -352,7 +352,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,
                  {.name = "locality",
-                  .summary = "CPUs where packets arrive, and CPUs where they are read; needs root",
+                  .summary = "CPUs where packets arrive, and where they are read; needs root",
                   .example = "affinityctl locality nginx --for 30s",
                   .answer = locality_answer},
                  globals, status, run_locality);
