@@ -5,6 +5,10 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -22,12 +26,13 @@ class Keeper {
     explicit Keeper(Placements& into) : into_(into), rest_(into.online - into.isolated) {
         for (const auto& target : into.queues)
             ++known_[target.subject];
-        const auto found = std::ranges::find_if(
-            into.claims, [&](const Claim& claim) { return into.find(claim.policy)->policy->isolate; });
-        if (found == into.claims.end()) return;
-        policy_ = found->policy;
-        reason_ = "kept off CPU" + std::string(into.isolated.count() == 1 ? " " : "s ") +
-                  into.isolated.to_list() + ": isolated by " + policy_;
+        std::vector<std::string> names;
+        for (const auto& claim : into.claims)
+            if (into.find(claim.policy)->policy->isolate) names.push_back(claim.policy);
+        if (names.empty()) return;
+        policy_ = names.front();
+        reason_ = fmt::format("kept off CPU{} {}: isolated by {}", into.isolated.count() == 1 ? "" : "s",
+                              into.isolated.to_list(), fmt::join(names, ", "));
     }
     void add(Subject subject, std::string nic = {}) {
         const auto known = known_.find(subject);

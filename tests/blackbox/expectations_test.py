@@ -61,8 +61,13 @@ class Cases(House):
             self.assertEqual([], self.differences({"process": "web", "policy": "web", "cpus": "1"}, {"process": "pod", "policy": "none", "cpus": "6-7"}), match)
         self.put("web.yaml", document(**policy(match={"cgroup": "/kubepods.slice/*"}, bind="set")))
         self.assertEqual([], self.differences({"process": "pod", "policy": "web", "cpus": "6-7"}))
-        self.assertEqual([("web", "policy web", "policy none; cgroup of policy web is /kubepods.slice/*, not \"/system.slice/web.service\"", 1)],
+        self.assertEqual([("web", "policy web", "policy none; policy web wants cgroup /kubepods.slice/*, found /system.slice/web.service", 1)],
                          self.differences({"process": "web", "policy": "web"}))
+
+    def test_a_process_is_roots_unless_it_has_another_user(self):
+        self.keys["processes"] = [{"comm": "web"}, {"comm": "other", "user": "www", "group": "www"}]
+        self.put("web.yaml", document(**policy(match={"user": "root", "group": "root"}, bind="set", cpus="1")))
+        self.assertEqual([], self.differences({"process": "web", "policy": "web"}, {"process": "other", "policy": "none"}))
 
     def test_interrupts_and_the_lanes_of_auto(self):
         self.machine.nic("eth0", [f"eth0-TxRx-{queue}" for queue in range(4)], driver="ixgbe")
@@ -114,6 +119,9 @@ class Cases(House):
                 ("tests: [{name: a, processes: [{comm: a, threads: {b: 0}}]}]", "5:54", "'threads' must be a number from 1 to 65535"),
                 ("tests: [{name: a, processes: [{unit: a}]}]", "5:31", "a process has a name"),
                 ("tests: [{name: a, processes: [{comm: a, cpuset: b}]}]", "5:31", "a process has a name, 'comm', and its 'cpuset' is a list"),
+                ("tests: [{name: a, processes: [{comm: a, cgroup: /a/../../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
+                ("tests: [{name: a, processes: [{comm: a, unit: ../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
+                ("tests: [{name: a, processes: [{comm: a, count: 65535, threads: {b: 65535}}]}]", "5:9", "a test has at most 10000 threads"),
                 ("tests: []", "1:1", "the file has no tests"), ("tests: [", "5:8", "this is not YAML")):
             with self.subTest(text):
                 file = self.put("cases.yaml", f"{good}{text}\n")

@@ -73,7 +73,7 @@ class Status(House):
             self.assertIn('affinityd_problems{kind="file",severity="acknowledged"} 1', self.running.ctl("metrics").out)
             self.running.stop()
             self.running.start()
-            wait_for(lambda: "needs no attention" in self.say(code=None), lambda: self.say(code=None))
+            wait_for(lambda: "all is in place" in self.say(code=None), lambda: self.say(code=None))
         self.running.ctl("acknowledge", "file/bad", "--for", "0")
         self.assertIn("NEEDS ATTENTION", self.say(code=3))
 

@@ -161,7 +161,8 @@ Server serve(int socket, Source& source, Connections& connections) {
             MHD_stop_daemon};
 }
 
-/// Sockets that listen at "ADDRESS:PORT", an IPv6 address in brackets. Empty: that cannot be had.
+/// Sockets that listen at "ADDRESS:PORT", an IPv6 address in brackets, or ":PORT", any. Empty: that cannot be
+/// had.
 std::vector<int> listen_at(const std::string& place) {
     errno = 0;
     const auto colon = place.rfind(':');
@@ -170,8 +171,8 @@ std::vector<int> listen_at(const std::string& place) {
     const addrinfo wanted{.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
                           .ai_socktype = SOCK_STREAM};
     addrinfo* found = nullptr;
-    if (colon == std::string::npos ||
-        ::getaddrinfo(address.c_str(), place.c_str() + colon + 1, &wanted, &found) != 0)
+    if (colon == std::string::npos || ::getaddrinfo(address.empty() ? nullptr : address.c_str(),
+                                                    place.c_str() + colon + 1, &wanted, &found) != 0)
         return {};
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
     const int socket = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

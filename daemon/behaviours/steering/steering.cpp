@@ -249,6 +249,8 @@ void Steering::end_round() {
     if (looks_ > 0) next_look_ = std::min(next_look_, now + distances.at(distances.size() - looks_));
     if (!opened_.processes.empty()) next_look_ = std::min(next_look_, last_look_ + between_events);
     round_.reset();
+    const auto is_news = [this](int pid) { return !tasks_.table().find(pid)->takes_none; };
+    if (std::ranges::any_of(without_connections(), is_news)) shared_.work.want(Work::Urgency::later);
     if (started_.empty()) return;
     for (const int pid : std::exchange(started_, {}))
         tasks_.has_started(pid);
@@ -380,14 +382,9 @@ void Steering::decide(const TaskId& task, Mover& mover) {
 void Steering::begin_pass() { shared_.current->use_steering(why_not_.empty()); }
 
 Slices Steering::after_tasks() {
-    // The workers of a reload have taken nothing yet, and may not have been looked at: the next pass tells.
-    constexpr std::uint64_t long_enough = 2; // seconds
-    const auto born_before = host::ticks_since_boot() - long_enough * host::ticks_a_second();
-    for (auto& [pid, process] : tasks_.table().processes()) {
-        const bool takes = !steers(process) || !takes_none(process);
-        process.takes_none = !takes && process.id.start_time <= born_before;
-        if (!takes && !process.takes_none) shared_.work.want(Work::Urgency::later);
-    }
+    const auto none = without_connections();
+    for (auto& [pid, process] : tasks_.table().processes())
+        process.takes_none = none.contains(pid);
     co_return;
 }
 
@@ -863,20 +860,30 @@ std::optional<planner::ListenerPlan> Steering::plan_of(std::string_view policy) 
     return plan.steered > 0 || !plan.left.empty() ? std::optional(std::move(plan)) : std::nullopt;
 }
 
-bool Steering::takes_none(const KnownProcess& process) const {
-    const auto taker = accepts_.lower_bound({process.id.tid, 0});
-    if (taker != accepts_.end() && taker->first.first == process.id.tid) return false;
-    const auto is_its = [&](const auto& one) { return one.second.process == process.id.tid; };
-    bool has_known = false;
+/// Processes that take no connections, while others of their policies take theirs: masters of servers. For
+/// that, the takers of all listeners of the policy must be known, and the process old enough to have taken:
+/// the workers of a reload may not have been looked at.
+std::set<int> Steering::without_connections() const {
+    constexpr std::uint64_t long_enough = 2; // seconds
+    const auto now = host::ticks_since_boot();
+    std::map<std::string_view, bool> are_known; // by policy: the takers of each of its listeners
+    std::set<int> takers;
     for (const auto& [name, space] : spaces_) {
-        if (std::ranges::any_of(space.waiting, is_its)) return false;
-        for (const auto& [cookie, seen] : space.seen) {
-            if (seen.policy != shared_.current->policy(process.policy).name) continue;
-            if (seen.worker == TaskId{}) return false; // who takes from this one is not known
-            has_known = true;
-        }
+        for (const auto& [listener, server] : space.waiting)
+            takers.insert(server.process);
+        for (const auto& [cookie, seen] : space.seen)
+            are_known.try_emplace(seen.policy, true).first->second &= seen.worker != TaskId{};
     }
-    return has_known;
+    for (const auto& [taker, number] : accepts_)
+        takers.insert(taker.first);
+    std::set<int> found;
+    for (const auto& [pid, process] : tasks_.table().processes()) {
+        const auto its = are_known.find(shared_.current->policy(process.policy).name);
+        const bool is_old = now >= process.id.start_time + long_enough * host::ticks_a_second();
+        if (its != are_known.end() && its->second && is_old && !takers.contains(pid) && steers(process))
+            found.insert(pid);
+    }
+    return found;
 }
 
 status::PolicyStatus::Packets Steering::packets(const std::string& policy) const {

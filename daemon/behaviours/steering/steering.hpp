@@ -162,8 +162,7 @@ class Steering final : public Behaviour {
     /// How local the reads of a policy are, for the history: once an hour if that has changed by five percent
     /// of all packets, else once a day. No value: there is nothing to be kept now.
     [[nodiscard]] std::optional<state::MeasurementRecord> take_record();
-    /// A process takes no connections, while others of its policy take theirs: a server's master.
-    [[nodiscard]] bool takes_none(const KnownProcess& process) const;
+    [[nodiscard]] std::set<int> without_connections() const;
     [[nodiscard]] status::PolicyStatus::Packets packets(const std::string& policy) const;
 
     [[nodiscard]] bool moves(const KnownProcess& process) const;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ constexpr std::array expect_keys{
     case_key("irq", Type::patterns, "\"nvme*\""), case_key("policy", Type::text, "nginx"),
     case_key("cpus", Type::cpus, "\"0-3\""), case_key("within", Type::cpus, "node:0")};
 // clang-format on
+
+constexpr std::int64_t most_made_tasks = 10'000; ///< whose files are made up
+constexpr std::size_t longest_made_name = 200;   ///< of a unit or group, in bytes
 
 json read_map(const Node& map, std::span<const Key> keys, Report& report);
 
@@ -165,6 +169,18 @@ void check(const json& one, Report& report) {
     for (const auto& made : list(one, "processes"))
         if (text(made, "comm").empty() || !affinityd::CpuSet::parse_list(text(made, "cpuset")))
             refuse(made, "a process has a name, 'comm', and its 'cpuset' is a list like 0-3,8");
+    std::int64_t tasks = 0;
+    for (const auto& made : list(one, "processes")) {
+        const auto group = text(made, "cgroup"), unit = text(made, "unit");
+        if ((!group.empty() && !group.starts_with('/')) || group.find("..") != std::string::npos ||
+            unit.find('/') != std::string::npos || std::max(group.size(), unit.size()) > longest_made_name)
+            refuse(made, "'cgroup' is a path like /kubepods.slice/web, and 'unit' a name");
+        std::int64_t threads = 1;
+        for (const auto& number : member(made, "threads"))
+            threads += number.get<std::int64_t>();
+        tasks += made.value("count", std::int64_t{1}) * threads;
+    }
+    if (tasks > most_made_tasks) refuse(one, fmt::format("a test has at most {} threads", most_made_tasks));
     for (const auto& expected : list(one, "expect")) {
         if (has(expected, "process") + has(expected, "nic") + has(expected, "irq") != 1)
             refuse(expected, "an expectation is about a 'process', a 'nic' or an 'irq'");

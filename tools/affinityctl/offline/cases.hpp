@@ -36,7 +36,7 @@ class MadeUpProcesses {
     void link(const std::string& path, const std::string& target) const;
 
     OtherProcesses made_;
-    std::string users_, groups_, sockets_; ///< passwd(5), group(5), proc/net/tcp
+    std::string users_{"root:x:0:0::/:\n"}, groups_{users_}, sockets_; ///< passwd(5), group(5), proc/net/tcp
     int next_ = 1000;
 };
 

@@ -36,8 +36,8 @@ std::vector<Placed> placed_on(StillMachine& still) {
         Placed one{process.scan.comm(), "", process.policy ? policies[*process.policy].name : "none", ""};
         if (!process.policy)
             for (const auto& verdict : still.consider(process))
-                one.why += fmt::format("; {} of policy {} is {}, not \"{}\"", verdict.field,
-                                       policies[verdict.policy].name, verdict.wanted, verdict.found);
+                one.why += fmt::format("; policy {} wants {} {}, found {}", policies[verdict.policy].name,
+                                       verdict.field, verdict.wanted, verdict.found);
         still.plan(process, [&](const auto& thread, const affinityd::planner::ThreadPlan& plan) {
             one.name = thread.comm;
             one.cpus = plan.target   ? plan.target->mask

@@ -146,7 +146,7 @@ CallError run_ttcp(const Globals& globals, const std::vector<std::string>& argum
 void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* verb = add_order(app,
                            {.name = "measure",
-                            .summary = "the gain by affinity; without a subcommand the daemon measures now",
+                            .summary = "the gain by affinity; alone, the daemon measures now",
                             .example = "affinityctl measure latency",
                             .manual = "affinityctl-measure(1)"},
                            {"Measure", "measuring"}, globals, status)
@@ -184,12 +184,13 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
                    .example = "affinityctl release nginx"},
                   {"Release", "releasing"}, globals, status);
     release->add_option("what", order->argument, "a policy's name or a PID; without: everything");
-    const auto [verb, wanted] = add_verb(app,
-                                         {.name = "acknowledge",
-                                          .summary = "take a problem out of the verdict of status for a time",
-                                          .example = "affinityctl acknowledge events/process_events --for 30d",
-                                          .answer = acknowledged_fields},
-                                         globals, status, acknowledge);
+    const auto [verb, wanted] =
+        add_verb(app,
+                 {.name = "acknowledge",
+                  .summary = "take a problem out of the verdict of status for a time",
+                  .example = "affinityctl acknowledge events/process_events --for 30d",
+                  .answer = acknowledged_fields},
+                 globals, status, acknowledge);
     verb->add_option("NAME", wanted->name, "the problem; without: all, with their names")->check(not_empty());
     verb->add_option("--for", wanted->seconds, "how long; 0: it counts again")
         ->type_name("TIME")

@@ -238,7 +238,7 @@ void add_try(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,
                  {.name = "try",
-                  .summary = "a policy for a while, in turn with how it is; it goes back by itself",
+                  .summary = "a policy for a while, in turn with how it is; it goes back",
                   .example = "affinityctl try nginx.yaml --for 10m",
                   .answer = try_fields},
                  globals, status, run_try);

@@ -291,7 +291,7 @@ void add_lines(const Root& root, const json& status, IntruderFacts& facts) {
         facts.lines[line.number] = {fmt::format("{}", fmt::join(line.actions, ", ")), "",
                                     line.fixed || !line.writable};
     for (const auto& queue : list(status, "queues"))
-        if (text(queue, "kind") == "irq")
+        if (text(queue, "kind") == "irq" && !queue.value("kept_off", false))
             facts.lines[static_cast<unsigned>(count(queue, "irq"))].policy = text(queue, "policy");
 }
 
@@ -352,7 +352,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
     const auto [verb, options] =
         add_verb(app,
                  {.name = "locality",
-                  .summary = "CPUs where packets arrive, and CPUs where they are read; needs root",
+                  .summary = "CPUs where packets arrive and where they are read; needs root",
                   .example = "affinityctl locality nginx --for 30s",
                   .answer = locality_answer},
                  globals, status, run_locality);

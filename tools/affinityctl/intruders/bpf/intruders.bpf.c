@@ -77,7 +77,9 @@ static __always_inline void describe(struct intruders_task *into, struct task_st
     bpf_probe_read_kernel_str(into->name, sizeof(into->name), &task->comm);
 }
 
-static __noinline int account(const struct intruders_frame *frame, __u64 length) {
+/* `time` has that of the interruptions inside it, which may have come after it was read. */
+static __noinline int account(const struct intruders_frame *frame, __u64 time) {
+    const __u64 inner = frame ? frame->inner : 0, length = time > inner ? time - inner : 0;
     struct intruders_key key = {};
     struct intruders_sum *sum, new = {};
     __u64 address;
@@ -94,6 +96,7 @@ static __noinline int account(const struct intruders_frame *frame, __u64 length)
     }
     sum = bpf_map_lookup_elem(&sums, &key);
     if (!sum) {
+        new.task = frame->by; /* the tool may read it at once */
         if (address) bpf_snprintf(new.function, sizeof(new.function), "%ps", &address, sizeof(address));
         if (bpf_map_update_elem(&sums, &key, &new, BPF_NOEXIST) != 0 || !(sum = bpf_map_lookup_elem(&sums, &key))) {
             __sync_fetch_and_add(&lost, 1);
@@ -150,7 +153,7 @@ static __always_inline int pop(__u32 kind) {
 
     if (!cpu || !(frame = top(cpu)) || frame->kind != kind) return 0;
     length = bpf_ktime_get_ns() - frame->start;
-    account(frame, length - frame->inner);
+    account(frame, length);
     --cpu->depth;
     barrier();
     outer = top(cpu);
@@ -259,7 +262,7 @@ int BPF_PROG(on_tick_stop, int is_stopped, int dependency) {
 static __always_inline void end_thread(struct intruders_cpu *cpu) {
     const __u64 now = bpf_ktime_get_ns();
 
-    if (cpu->thread.id) account(&cpu->thread, now - cpu->thread.start - cpu->thread.inner);
+    if (cpu->thread.id) account(&cpu->thread, now - cpu->thread.start);
     cpu->thread.start = now;
     cpu->thread.inner = 0;
     cpu->thread.function = 0;
