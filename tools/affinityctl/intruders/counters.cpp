@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <string>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -78,9 +80,7 @@ class CounterWatch final : public IntruderWatch {
     }
 
   private:
-    [[nodiscard]] CounterTable table(const std::string& name) const {
-        return parse_counters(root_->proc().text(name).value_or(""));
-    }
+    [[nodiscard]] CounterTable table(const std::string& name) const { return read_counters(*root_, name); }
     /// {pid, tid} -> its counts
     [[nodiscard]] std::map<std::pair<int, int>, Ran> read_threads() const {
         std::map<std::pair<int, int>, Ran> threads;
@@ -138,6 +138,17 @@ std::map<unsigned, std::pair<double, double>> parse_times(std::string_view text)
 }
 
 } // namespace
+
+CounterTable read_counters(const Root& root, const std::string& name) {
+    const auto file = root.proc().open_file(name, O_RDONLY | O_CLOEXEC);
+    if (!file) return {};
+    std::string text;
+    std::array<char, 65536> part{};
+    for (auto got = ::read(file->get(), part.data(), part.size()); got > 0;
+         got = ::read(file->get(), part.data(), part.size()))
+        text.append(part.data(), static_cast<std::size_t>(got));
+    return parse_counters(text);
+}
 
 CounterTable parse_counters(std::string_view text) {
     CounterTable table;

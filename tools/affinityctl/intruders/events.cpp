@@ -81,7 +81,7 @@ class EventWatch final : public IntruderWatch {
         return {};
     }
     void begin() override {
-        interrupts_ = parse_counters(root_->proc().text("interrupts").value_or(""));
+        interrupts_ = read_counters(*root_, "interrupts");
         began_ = skeleton_->bss->began = monotonic_ns();
         watch(1);
     }
@@ -166,7 +166,7 @@ Result<Intrusions> EventWatch::take() {
         if (const auto* most = std::ranges::max_element(kept); *most > 0)
             seen.tick_kept[cpu] = tick_reasons.at(static_cast<std::size_t>(most - std::begin(kept)));
     }
-    const auto after = parse_counters(root_->proc().text("interrupts").value_or(""));
+    const auto after = read_counters(*root_, "interrupts");
     for (auto& one : risen_rows(interrupts_, after, cpus_))
         if (one.kind == intruders_other) seen.all.push_back(std::move(one)); // of others there are events
     seen.lost = skeleton_->bss->lost;

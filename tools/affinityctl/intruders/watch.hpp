@@ -78,6 +78,8 @@ struct CounterTable {
     std::map<std::string, Row, std::less<>> rows; ///< by the word before the colon
 };
 [[nodiscard]] CounterTable parse_counters(std::string_view text);
+/// The same of a file of /proc, which has megabytes where CPUs are many. Empty: it cannot be read.
+[[nodiscard]] CounterTable read_counters(const affinityd::host::Root& root, const std::string& name);
 
 /// The rows of a table of interrupts or softirqs that rose on these CPUs.
 [[nodiscard]] std::vector<Intrusion> risen_rows(const CounterTable& before, const CounterTable& after,
