@@ -120,6 +120,8 @@ class Cases(House):
                 ("tests: [{name: a, processes: [{unit: a}]}]", "5:31", "a process has a name"),
                 ("tests: [{name: a, processes: [{comm: a, cpuset: b}]}]", "5:31", "a process has a name, 'comm', and its 'cpuset' is a list"),
                 ("tests: [{name: a, processes: [{comm: a, cgroup: /a/../../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
+                ("tests: [{name: a, processes: [{comm: a, exe: ''}]}]", "5:31", "'exe' is an absolute path"),
+                ("tests: [{name: a, expect: [{process: web, cpus: []}]}]", "5:28", "'cpus' is empty"),
                 ("tests: [{name: a, processes: [{comm: a, unit: ../../x}]}]", "5:31", "'cgroup' is a path like /kubepods.slice/web"),
                 ("tests: [{name: a, processes: [{comm: a, count: 65535, threads: {b: 65535}}]}]", "5:9", "a test has at most 10000 threads"),
                 ("tests: []", "1:1", "the file has no tests"), ("tests: [", "5:8", "this is not YAML")):
@@ -127,6 +129,9 @@ class Cases(House):
                 file = self.put("cases.yaml", f"{good}{text}\n")
                 told = self.run_test(file, code=3).text
                 self.assertIn(f"{file}:{place}: error: {said}", told)
+        outside = self.bin / "outside"
+        self.run_test(self.put("cases.yaml", f"{good}tests: [{{name: a, processes: [{{comm: '{'../' * 9}{outside}'}}]}}]\n"))
+        self.assertFalse(outside.exists())
         self.put("web.yaml", "version: 1\nmatch: {comm: web}\ncpu: 1\n")
         self.assertIn("web.yaml:3:1: error: unknown key 'cpu'", self.run_test(self.put("cases.yaml", good + "tests: [{name: a}]\n"), code=3).text)
         self.assertIn("no recorded machine", self.run_test("--root", self.bin, file, code=2).text)

@@ -175,6 +175,8 @@ void check(const json& one, Report& report) {
         if ((!group.empty() && !group.starts_with('/')) || group.find("..") != std::string::npos ||
             unit.find('/') != std::string::npos || std::max(group.size(), unit.size()) > longest_made_name)
             refuse(made, "'cgroup' is a path like /kubepods.slice/web, and 'unit' a name");
+        if (has(made, "exe") && !text(made, "exe").starts_with('/'))
+            refuse(made, "'exe' is an absolute path");
         std::int64_t threads = 1;
         for (const auto& number : member(made, "threads"))
             threads += number.get<std::int64_t>();
@@ -184,6 +186,9 @@ void check(const json& one, Report& report) {
     for (const auto& expected : list(one, "expect")) {
         if (has(expected, "process") + has(expected, "nic") + has(expected, "irq") != 1)
             refuse(expected, "an expectation is about a 'process', a 'nic' or an 'irq'");
+        for (const char* key : {"cpus", "within"})
+            if (has(expected, key) && expected[key].empty())
+                refuse(expected, fmt::format("'{}' is empty", key));
         if (const int cpus = has(expected, "cpus") + has(expected, "within");
             cpus + has(expected, "policy") == 0 || cpus == 2)
             refuse(expected, "an expectation has 'cpus' or 'within', or a 'policy', or both");

@@ -34,6 +34,15 @@ MadeUpProcesses::MadeUpProcesses(const json& kinds, const affinityd::CpuSet& onl
     made_.folder = fs::temp_directory_path() / "affinityctl-test-XXXXXX";
     if (::mkdtemp(made_.folder.data()) == nullptr)
         throw std::system_error(errno, std::generic_category(), made_.folder);
+    try {
+        make_all(kinds, online);
+    } catch (...) {
+        remove();
+        throw;
+    }
+}
+
+void MadeUpProcesses::make_all(const json& kinds, const affinityd::CpuSet& online) {
     sockets_ =
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode\n";
     for (const auto& kind : kinds)
@@ -44,7 +53,9 @@ MadeUpProcesses::MadeUpProcesses(const json& kinds, const affinityd::CpuSet& onl
     put("etc/group", groups_);
 }
 
-MadeUpProcesses::~MadeUpProcesses() {
+MadeUpProcesses::~MadeUpProcesses() { remove(); }
+
+void MadeUpProcesses::remove() const {
     std::error_code code;
     fs::remove_all(made_.folder, code);
 }
@@ -52,7 +63,7 @@ MadeUpProcesses::~MadeUpProcesses() {
 void MadeUpProcesses::add(const json& kind, const std::string& allowed) {
     const int pid = next_;
     const auto own = fmt::format("proc/{}/", pid), comm = text(kind, "comm"), unit = text(kind, "unit");
-    const auto cgroup = kind.value("cgroup", unit.empty() ? "/" + comm : "/system.slice/" + unit);
+    const auto cgroup = kind.value("cgroup", unit.empty() ? "/made-up" : "/system.slice/" + unit);
     std::vector<std::string> names{comm};
     if (kind.contains("threads"))
         for (const auto& [name, number] : kind["threads"].items())

@@ -92,37 +92,45 @@ struct Acknowledgement {
     std::string name;
     double seconds = 30 * 86'400.0;
 };
-constexpr Field acknowledged_fields[] = {
-    {"acknowledged", "", "text{}", "problems that are acknowledged, each with its end"},
-};
 constexpr Field problem_names[] = {
     {"name", "NAME", "text", "the name of a problem"},
     {"severity", "SEVERITY", "text", "attention, settling or acknowledged"},
+    {"until", "UNTIL", "time*", "acknowledged until then"},
     {"", "PROBLEM", "prose", "", {}, sentence_of},
+};
+constexpr Field acknowledged_fields[] = {
+    {"acknowledged", "", "text{}", "problems that are acknowledged, there or not, each with its end"},
+    {"problems", "", "object[]", "the problems that there are", problem_names},
 };
 
 /// Without a name: a table of all problems.
 Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
     const auto status = judged(need(ask_daemon_object(globals, "GetStatus")));
     const auto& problems = list(status, "problems");
+    const auto known = member(status, "acknowledged");
     Document document;
-    document.value = record(acknowledged_fields, {member(status, "acknowledged")});
     if (wanted.name.empty()) {
+        document.value = record(acknowledged_fields, {known, problems});
         if (!problems.empty()) document.add(Document::Table{problem_names, problems});
         if (problems.empty()) document.line("there are no problems");
+        for (const auto& [name, end] : known.items())
+            if (std::ranges::find(problems, name, [](const auto& one) { return text(one, "name"); }) ==
+                problems.end())
+                document.line(fmt::format("{} is acknowledged until {}, and not there now", name,
+                                          end.get<std::string>()));
         return document;
     }
-    const auto is_known = [&](const nlohmann::json& one) { return text(one, "name") == wanted.name; };
-    if (wanted.seconds > 0 && std::ranges::none_of(problems, is_known))
+    const auto is_there = [&](const nlohmann::json& one) { return text(one, "name") == wanted.name; };
+    if (wanted.seconds > 0 ? std::ranges::none_of(problems, is_there) : !known.contains(wanted.name))
         return failed(exit_failure,
-                      wanted.name + ": there is no such problem now; their names: affinityctl acknowledge");
+                      fmt::format("{}: no problem of this name is {}; their names: affinityctl acknowledge",
+                                  wanted.name, wanted.seconds > 0 ? "there" : "acknowledged"));
     const auto seconds = std::to_string(std::llround(wanted.seconds));
-    document.value =
-        record(acknowledged_fields,
-               {nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {wanted.name, seconds})))});
-    const auto end = text(member(document.value, "acknowledged"), wanted.name.c_str());
-    document.line(end.empty() ? wanted.name + " counts again"
-                              : wanted.name + " is acknowledged until " + end);
+    const auto answer =
+        nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {wanted.name, seconds})));
+    document.value = record(acknowledged_fields, {answer, problems});
+    const auto end = text(answer, wanted.name.c_str());
+    document.line(wanted.name + (end.empty() ? " counts again" : " is acknowledged until " + end));
     return document;
 }
 
@@ -191,7 +199,7 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
                   .example = "affinityctl acknowledge events/process_events --for 30d",
                   .answer = acknowledged_fields},
                  globals, status, acknowledge);
-    verb->add_option("NAME", wanted->name, "the problem; without: all, with their names")->check(not_empty());
+    verb->add_option("PROBLEM", wanted->name, "its name; without: all, with their names")->check(not_empty());
     verb->add_option("--for", wanted->seconds, "how long; 0: it counts again")
         ->type_name("TIME")
         ->transform(time_from(Seconds(0), std::chrono::days(366)))

@@ -91,6 +91,7 @@ std::map<std::string, std::size_t> plan_queues(StillMachine& still, json& plan) 
         if (action) plan["actions"].push_back(status::to_json(*action));
         if (!action && !target.off.empty()) continue; // it is on none of the CPUs that it is kept off
         plan["queues"].push_back(status::to_json(target.subject));
+        if (!target.off.empty()) plan["queues"].back()["kept_off"] = true;
         plan["queues"].back().update({{"nic", target.nic.empty() ? "machine" : target.nic},
                                       {"policy", target.policy},
                                       {"wanted", (action ? action->to : target.wanted).to_string()}});

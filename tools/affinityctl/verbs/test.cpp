@@ -6,6 +6,7 @@
 #include "affinityctl/verbs/verb.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
+#include "host/signals.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -70,6 +71,8 @@ json differences_of(const json& one, const Globals& globals) {
     check_root(folder);
     const auto policies = read_policy_set(one["policies"], globals);
     const auto root = need(affinityd::host::Root::open(folder));
+    // A signal waits until the files of made-up processes are gone.
+    const affinityd::host::BlockedSignals blocked;
     std::optional<MadeUpProcesses> made;
     if (one.contains("processes"))
         made.emplace(one["processes"], need(affinityd::topology::read_topology(root)).online);

@@ -314,6 +314,8 @@ Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     // Elsewhere, so that it is no intruder itself, where there is an elsewhere.
     std::ignore = affinityd::host::set_affinity(0, topology.online - facts.cpus);
     auto events = IntruderWatch::by_events(root, facts.cpus);
+    if (!events && options.over_us > 0)
+        throw CallError{exit_failure, "--over cannot be judged without BPF: " + events.error().to_string()};
     const auto watch = events ? std::move(*events) : IntruderWatch::by_counters(root, facts.cpus);
     const auto times = root.proc().text("stat").value_or("");
     {
@@ -338,12 +340,7 @@ Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     std::optional<std::chrono::nanoseconds> over;
     if (options.over_us > 0)
         over = std::chrono::nanoseconds(static_cast<std::int64_t>(options.over_us * 1e3));
-    auto document = intruders_document(seen, facts, over);
-    if (over && !seen.has_lengths) {
-        document.code = exit_failure;
-        document.complaints.emplace_back("affinityctl: --over cannot be judged without BPF");
-    }
-    return document;
+    return intruders_document(seen, facts, over);
 }
 
 } // namespace
