@@ -150,7 +150,7 @@ class Chaos(House):
                 self.fresh()
                 looked, wrong = self.kill_and_look(random.Random(f"{seed} {row}"), programs, do_parents_end)
                 report(f"wrong masks after {self.KILLS} kills, {row}: {len(wrong)} of {looked}")
-                self.assertLessEqual(len(wrong), looked * part, wrong)
+                self.assertLessEqual(len(wrong), max(1, looked * part) if part else 0, wrong)  # of few masks a single one is too large a part
 
     def kill_and_look(self, dice, programs, do_parents_end):
         affinityd = self.daemon(start=False)
