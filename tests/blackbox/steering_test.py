@@ -518,7 +518,7 @@ class Steered(Served):
         self.stack.callback(os.kill, daemon.process.pid, signal.SIGCONT)
         for turn in range(2):
             with contextlib.ExitStack() as stack:
-                for _ in range(100):  # until it has the number of the first
+                for _ in range(1000):  # until it has the number of the first, which another test may have for some seconds
                     other = Namespace(stack, f"affinity-other-{self.mark}")
                     if turn == 0 or os.stat(f"/run/netns/{other.name}").st_ino == inodes[0]:
                         break
