@@ -227,7 +227,7 @@ class Rollout(Packed):
         self.assertEqual(0, lint.code, lint.text)
         sleeper = self.transient("sleeper")
         held = {"name": "held", "content": policy_text(cpus="0")}
-        fresh = self.play("--check", affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        fresh = self.play("--check", affinityd_packages=[], affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
         self.assertEqual(0, fresh.code, fresh.text)
         self.assertIn("not installed on this host yet", fresh.out)
         first = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
