@@ -93,7 +93,7 @@ std::string_view to_string(Judgement::Verdict verdict) {
     return names[static_cast<std::size_t>(verdict)];
 }
 
-bool has_traffic(const Effect& round) { return round.bytes >= least_traffic; }
+bool has_traffic(const Effect& round) { return round.bytes >= least_traffic && round.cpu_seconds > 0; }
 
 measure::Comparison compare_costs(Spans before, Spans after, unsigned comparisons) {
     return costs_per_gigabyte(before, after).compare(comparisons);

@@ -126,7 +126,8 @@ void Effects::count_groups(const std::string& policy, std::size_t index, Watched
         const auto members = accounting::members_of(shared_.root, group);
         const auto is_ours = [&](int pid) { return tasks_.table().policy_of(pid) == index; };
         if (members.empty() || !std::ranges::all_of(members, is_ours)) continue;
-        watched.grouped.insert(members.begin(), members.end());
+        // In the first look at a group its threads count: it may have been left out for a moment.
+        if (watched.groups[group].last) watched.grouped.insert(members.begin(), members.end());
         if (std::ranges::any_of(known, [&](const auto& one) { return group.starts_with(one.first + "/"); }))
             continue; // its time is part of that
         auto counter = watched.groups[group];
