@@ -178,8 +178,6 @@ void Undo::assume_ours(const Subject& subject, const Setting& present, const std
     auto& journal = shared_.journal();
     if (journal.contains(subject)) return;
     auto original = default_of(shared_.root, subject, topology);
-    if (std::holds_alternative<machine::IrqMask>(subject)) // the default may be ours, too
-        original = original.cpus() | shared_.current.placements().isolated;
     if (original == present) return;
     if (shared_.report(journal.put(subject, {std::move(original), present, present, policy})))
         ++assumed_;

@@ -62,6 +62,14 @@ class Isolation(OnMachine):
         daemon.stop()
         self.await_all(self.first | {"there alone": {0}})
 
+    def test_an_interrupt_that_is_requested_meanwhile_gets_the_default_of_before(self):
+        daemon = self.isolating()
+        before = daemon.status()["journal"]
+        late = self.machine.irq("late", cpus={0, 1})
+        wait_for(lambda: daemon.status()["journal"] > before, "the daemon has noted it")
+        daemon.stop()
+        self.expect_irqs({late: "0-3"})
+
     def test_a_message_of_a_device_with_several_handlers(self):
         port = self.machine.irq("PCIe PME, aerdrv", chip="PCI-MSI", folder=False)
         self.machine.put(f"sys/kernel/irq/{port}/chip_name", "PCI-MSI")

@@ -148,6 +148,16 @@ TEST(AffinityChoice, LeavesOutWhatMakesProgramsWait) {
     EXPECT_EQ(world.run().choice, all_candidates[1]);
 }
 
+TEST(AffinityChoice, FindsGainsThoughTheCpuTimeOfOneRoundWasNotCounted) {
+    ScriptedWorld world(1);
+    world.gains[1] = 0.3;
+    bool was_lost = false;
+    world.disturb = [&](const AutoCandidate&, Effect& growth) {
+        if (!std::exchange(was_lost, true)) growth.cpu_seconds = 0;
+    };
+    EXPECT_EQ(world.run().choice, all_candidates[1]);
+}
+
 TEST(AffinityChoice, IsBrokenOffWhenTrafficEnds) {
     ScriptedWorld world(4);
     world.gains = {0, 0.2, 0.2, 0.2};

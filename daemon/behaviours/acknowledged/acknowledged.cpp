@@ -18,9 +18,6 @@ namespace {
 
 using std::chrono::system_clock;
 
-constexpr std::size_t most = 64;             ///< problems at once
-constexpr std::size_t longest_problem = 200; ///< bytes
-
 /// Problems that an administrator knows of: no part of the verdict until their time is over. A file in the
 /// state folder has a line for each: the end, in seconds since 1970, and the name.
 class Acknowledged final : public Behaviour {
@@ -30,7 +27,7 @@ class Acknowledged final : public Behaviour {
         if (!text || !*text) return;
         for (const auto line : split(**text, '\n'))
             if (const auto words = split_words(line); words.size() >= 2)
-                if (const auto end = parse_number<std::int64_t>(words[0]); end && known_.size() < most)
+                if (const auto end = parse_number<std::int64_t>(words[0]); end)
                     known_[std::string(line.substr(words[0].size() + 1))] =
                         system_clock::time_point(std::chrono::seconds(*end));
     }
@@ -57,12 +54,11 @@ Result<std::string> Acknowledged::acknowledge(const std::string& name, const std
                                               uid_t user) {
     const auto length = parse_number<std::uint32_t>(seconds);
     if (!length) return fail("the second argument is a number of seconds", seconds);
-    if (name.empty() || name.size() > longest_problem || name.find('\n') != std::string::npos)
-        return fail("the first argument is the name of a problem, of at most 200 bytes");
+    if (name.empty() || name.find('\n') != std::string::npos)
+        return fail("the first argument is the name of a problem");
     const auto now = system_clock::now();
     auto wanted = known_;
     std::erase_if(wanted, [&](const auto& one) { return one.second <= now || one.first == name; });
-    if (wanted.size() >= most) return fail("64 problems are acknowledged: no more are");
     if (*length > 0) wanted[name] = now + std::chrono::seconds(*length);
     std::string text;
     for (const auto& [known, end] : wanted)

@@ -31,8 +31,7 @@ class MadeUpProcesses {
     [[nodiscard]] const OtherProcesses& get() const { return made_; }
 
   private:
-    void make_all(const nlohmann::json& kinds, const affinityd::CpuSet& online);
-    void remove() const;
+    MadeUpProcesses();
     void add(const nlohmann::json& kind, const std::string& online);
     void put(const std::string& path, const std::string& text) const;
     void link(const std::string& path, const std::string& target) const;

@@ -30,19 +30,14 @@ std::string number_of(const std::string& name, std::string& table) {
 
 } // namespace
 
-MadeUpProcesses::MadeUpProcesses(const json& kinds, const affinityd::CpuSet& online) {
+MadeUpProcesses::MadeUpProcesses() {
     made_.folder = fs::temp_directory_path() / "affinityctl-test-XXXXXX";
     if (::mkdtemp(made_.folder.data()) == nullptr)
         throw std::system_error(errno, std::generic_category(), made_.folder);
-    try {
-        make_all(kinds, online);
-    } catch (...) {
-        remove();
-        throw;
-    }
 }
 
-void MadeUpProcesses::make_all(const json& kinds, const affinityd::CpuSet& online) {
+/// From here on the destructor removes the folder, also after an exception.
+MadeUpProcesses::MadeUpProcesses(const json& kinds, const affinityd::CpuSet& online) : MadeUpProcesses() {
     sockets_ =
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode\n";
     for (const auto& kind : kinds)
@@ -53,9 +48,7 @@ void MadeUpProcesses::make_all(const json& kinds, const affinityd::CpuSet& onlin
     put("etc/group", groups_);
 }
 
-MadeUpProcesses::~MadeUpProcesses() { remove(); }
-
-void MadeUpProcesses::remove() const {
+MadeUpProcesses::~MadeUpProcesses() {
     std::error_code code;
     fs::remove_all(made_.folder, code);
 }

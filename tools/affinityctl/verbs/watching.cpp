@@ -225,7 +225,8 @@ CLI::Validator short_time() {
                 const double number = std::strtod(text.c_str(), &end);
                 const std::string unit = end;
                 const double factor = unit == "us" ? 1 : unit == "ms" ? 1e3 : unit == "s" ? 1e6 : 0;
-                if (!(number * factor > 0)) return std::string("expected a time as 20us or 1ms");
+                if (!(number * factor > 0 && number * factor <= 3.6e9))
+                    return std::string("expected a time as 20us or 1ms, of at most an hour");
                 text = fmt::format("{}", number * factor);
                 return std::string();
             },
