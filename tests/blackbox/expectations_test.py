@@ -83,6 +83,12 @@ class Cases(House):
         self.keys["processes"].append({"comm": "cron"})
         self.assertEqual([], self.differences({"process": "cron", "policy": "none", "cpus": "all - 2-3"}))
 
+    def test_interrupts_that_a_policy_keeps_off_its_cpus_have_the_rest_of_their_own(self):
+        self.put("web.yaml", document(**POLICY | {"isolate": True}))
+        for label, cpus in (("wide", range(8)), ("narrow", {0, 1, 2})):
+            self.machine.irq(label, cpus=set(cpus))
+        self.assertEqual([], self.differences({"irq": "wide", "cpus": "all - 2-3"}, {"irq": "narrow", "cpus": "0-1"}))
+
     def test_problems_are_differences_unless_they_are_expected(self):
         self.put("web.yaml", document(**policy(match={"unit": "web.service"}, together="core")))
         self.keys["processes"][0]["threads"] = {"io": 15}

@@ -175,10 +175,9 @@ TEST(Intruders, KernelThreadSaysWhetherItCanBeMoved) {
     auto worker = thread(1, kernel_thread(30, "kworker/u8:1", false), ms);
     worker.function = "wb_workfn";
     EXPECT_EQ(only(judged({worker}, facts_of({1}))),
-              (Cells{"kthread", "kworker/u8:1 30: wb_workfn", "",
-                     "take the CPU out of /sys/devices/virtual/workqueue/cpumask"}));
+              (Cells{"kthread", "kworker/u8:1 30: wb_workfn", "", "isolate: true in the program's policy"}));
     EXPECT_EQ(only(judged({thread(1, kernel_thread(31, "rcuop/1", false), ms)}, facts_of({1})))[3],
-              "taskset -cp CPUS 31");
+              "isolate: true in the program's policy");
     EXPECT_EQ(only(judged({thread(1, kernel_thread(32, "ksoftirqd/1", true), ms)}, facts_of({1})))[3],
               "the kernel binds it to this CPU: give it less work");
     EXPECT_EQ(only(judged({thread(1, kernel_thread(33, "irq/36-eth0", false), ms)}, facts_of({1})))[3],

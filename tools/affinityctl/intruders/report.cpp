@@ -39,11 +39,10 @@ Words words_of_thread(const Intrusion& one, const IntruderFacts& facts) {
                 facts.own.contains(task.pid)
                     ? "of the program itself: a thread rule sends it elsewhere"
                     : "exclusive: true in the program's policy, or other cpus in its own"};
-    const auto mend = task.name.starts_with("kworker/u")
-                          ? "take the CPU out of /sys/devices/virtual/workqueue/cpumask"
-                      : task.name.starts_with("irq/") ? "move its interrupt, which it follows"
-                      : task.is_bound                 ? "the kernel binds it to this CPU: give it less work"
-                                                      : fmt::format("taskset -cp CPUS {}", task.tid);
+    const auto* mend = task.name.starts_with("irq/") ? "move its interrupt, which it follows"
+                       : task.is_bound && !task.name.starts_with("kworker/u")
+                           ? "the kernel binds it to this CPU: give it less work"
+                           : "isolate: true in the program's policy";
     return {"kthread", source, mend};
 }
 

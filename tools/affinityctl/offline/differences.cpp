@@ -48,9 +48,13 @@ std::vector<Placed> placed_on(StillMachine& still) {
     }
     for (const auto& target : still.placements().queues)
         if (const auto* irq = std::get_if<affinityd::machine::IrqMask>(&target.subject);
-            irq && target.rank == 0)
-            all.push_back({"", irq->label, target.policy, "", target.wanted.cpus(), target.nic,
+            irq && target.rank == 0) {
+            const auto present = still.present(target.subject).value_or(target.wanted);
+            const auto wanted =
+                affinityd::planner::wanted_of(target, nullptr, present, still.placements().online);
+            all.push_back({"", irq->label, target.policy, "", wanted.cpus(), target.nic,
                            target.reason.queue ? static_cast<int>(*target.reason.queue) : -1});
+        }
     std::ranges::stable_sort(all, {}, &Placed::queue);
     return all;
 }
