@@ -131,7 +131,10 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     const bool had_it = action.record && action.record->asked == action.to;
     if (had_it && took_effect(carried.applied.outcome) && !is_expected(action.subject))
         note_correction(action, carried);
-    if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
+    if (carried.applied.outcome == Outcome::full)
+        divert(action, circumstances, carried);
+    else if (took_effect(carried.applied.outcome))
+        end_diversion(action.subject);
     note_refusal(action, carried);
     return carried;
 }
@@ -229,6 +232,14 @@ Result<void> Executor::take_back(const Subject& subject, const UndoPointer& befo
     // The effect of an earlier change is still in force and still has to be undone.
     const auto done = journal_.put(subject, *before);
     return done ? Result<void>() : std::unexpected(done.error());
+}
+
+/// The subject has what was wanted.
+void Executor::end_diversion(const Subject& subject) {
+    const auto found = troubles_.find(subject);
+    if (found == troubles_.end() || !found->second.diverted) return;
+    found->second.diverted.reset();
+    found->second.rests_until = {};
 }
 
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {

@@ -134,7 +134,7 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }
 
-    // systemd answers in its own time, so units go another way: core::Units.
+    // systemd answers in its own time, so units go another way: behaviours/fences.
     Applied write(const UnitCpuset&, const Action&) { return {Outcome::failed, {}, ENOTSUP}; }
     [[nodiscard]] Result<std::optional<Setting>> read(const UnitCpuset& subject) const {
         return fail("a unit cannot be read at once", subject.unit, ENOTSUP);

@@ -93,7 +93,8 @@ class Trials {
     std::vector<Trial> trials_;
 };
 
-/// Puts policies on trial, judges them each second, and takes them back; `affinity: auto` tries by itself.
+/// Puts policies on trial, compares both turns each second, and takes them back when their time is over,
+/// whatever the verdict; `affinity: auto` tries by itself.
 class TrialRunner final : public Behaviour {
   public:
     explicit TrialRunner(Daemon& daemon);
@@ -474,7 +475,9 @@ void TrialRunner::look() {
         }
         const auto index = static_cast<std::size_t>(found - policies.begin());
         const auto effect = effects_.look(index, trial.turns.is_settling());
-        const bool is_in_force = found->at.file == trial.file && found->model != policy::Model::none;
+        // A new policy's text is there in both turns, in one of them without effect.
+        const bool is_in_force = found->at.file == trial.file &&
+                                 (found->model != policy::Model::none || !trial.replaces.empty());
         if (is_in_force != trial.is_placed() || !trial.turns.add(effect)) continue;
         const auto before = trial.turns.present();
         trial.turns.count();
