@@ -131,10 +131,7 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     const bool had_it = action.record && action.record->asked == action.to;
     if (had_it && took_effect(carried.applied.outcome) && !is_expected(action.subject))
         note_correction(action, carried);
-    if (carried.applied.outcome == Outcome::full)
-        divert(action, circumstances, carried);
-    else if (took_effect(carried.applied.outcome))
-        end_diversion(action.subject);
+    if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
     return carried;
 }
@@ -234,14 +231,6 @@ Result<void> Executor::take_back(const Subject& subject, const UndoPointer& befo
     return done ? Result<void>() : std::unexpected(done.error());
 }
 
-/// The subject has what was wanted.
-void Executor::end_diversion(const Subject& subject) {
-    const auto found = troubles_.find(subject);
-    if (found == troubles_.end() || !found->second.diverted) return;
-    found->second.diverted.reset();
-    found->second.rests_until = {};
-}
-
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
     if (!circumstances.others) return;
     auto others = circumstances.others();
@@ -274,8 +263,11 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
     } else if (took_effect(outcome)) {
         const auto found = troubles_.find(subject);
         if (found == troubles_.end()) return;
-        found->second.refusal.reset();
-        if (found->second.corrections == 0 && !found->second.diverted) troubles_.erase(found);
+        auto& trouble = found->second;
+        trouble.refusal.reset();
+        if (trouble.diverted && *trouble.diverted != carried.applied.granted) // it has what is wanted
+            trouble.diverted.reset(), trouble.rests_until = {};
+        if (trouble.corrections == 0 && !trouble.diverted) troubles_.erase(found);
     }
     // Where nothing could be written down, the disk refused, not the subject, and that has been told.
     if (outcome == Outcome::gone || took_effect(outcome) || outcome == Outcome::unrecorded) return;

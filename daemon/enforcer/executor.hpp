@@ -169,7 +169,6 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] Result<void> close(const planner::Action& action, const Applied& applied,
                                      const planner::UndoPointer& written);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
-    void end_diversion(const machine::Subject& subject);
     [[nodiscard]] Trouble& trouble_of(const machine::Subject& subject);
     void note_correction(const planner::Action& action, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);

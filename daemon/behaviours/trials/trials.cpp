@@ -476,8 +476,8 @@ void TrialRunner::look() {
         const auto index = static_cast<std::size_t>(found - policies.begin());
         const auto effect = effects_.look(index, trial.turns.is_settling());
         // A new policy's text is there in both turns, in one of them without effect.
-        const bool is_in_force = found->at.file == trial.file &&
-                                 (found->model != policy::Model::none || !trial.replaces.empty());
+        const bool is_in_force =
+            found->at.file == trial.file && (found->model != policy::Model::none || !trial.replaces.empty());
         if (is_in_force != trial.is_placed() || !trial.turns.add(effect)) continue;
         const auto before = trial.turns.present();
         trial.turns.count();
