@@ -36,8 +36,8 @@ void tell(Notice::Kind kind, const Action& action, Carried& carried, std::option
     carried.notices.push_back({kind, action, carried.applied, std::move(fault)});
 }
 
-/// True if the subject has something else than it was granted, and no other program has set that. Should the
-/// change not be made, as the daemon is killed, that is still ours.
+/// True if the subject has something else than it was granted, and no other program has set that. If the
+/// daemon is killed before it writes, the setting that is there now must still count as ours.
 bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                            const Circumstances& circumstances) {
     if (action.from == record.granted) return false;
