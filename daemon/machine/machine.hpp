@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,15 @@ struct Machine {
     KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
     bool follows_pods = false; ///< a policy asks for topology.pods, so that these are read again
-    bool cannot_steer = false; ///< BPF was refused; read_machine() does not try
+    /// Policies that cannot steer; read_machine() does not try.
+    struct Unsteered {
+        bool all = false;             ///< BPF was refused
+        std::set<std::string> owners; ///< policies, as another program steers in their network namespace
+        friend bool operator==(const Unsteered&, const Unsteered&) = default;
+        [[nodiscard]] bool contains(const std::string& policy) const {
+            return all || owners.contains(policy);
+        }
+    } unsteered = {};
 
     /// By any of its names; nullptr: none has that.
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;
