@@ -725,8 +725,6 @@ class Servers(Served):
         group = run("cat", "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list").out.strip() or self.everywhere
         for pid in pids:
             self.expect(pid, group)
-        foreign.end()
-        wait_for(lambda: {allowed(pid) for pid in pids} == {"0", "1"}, lambda: f"it steers now: {[allowed(pid) for pid in pids]} {daemon.problems()}")
 
     def test_postgresql_processes_go_to_where_packets_arrive(self):
         data, title = self.bin / "data", self.name("pg")
