@@ -532,11 +532,12 @@ class Steered(Served):
         self.stack.callback(os.kill, daemon.process.pid, signal.SIGCONT)
         for turn in range(2):
             with contextlib.ExitStack() as stack:
-                for _ in range(1000):  # until it has the number of the first, which another test may have for some seconds
-                    other = Namespace(stack, f"affinity-other-{self.mark}")
-                    if turn == 0 or os.stat(f"/run/netns/{other.name}").st_ino == inodes[0]:
-                        break
+                end = time.monotonic() + 200  # another test may have the number of the first for as long as it lasts
+                other = Namespace(stack, f"affinity-other-{self.mark}")
+                while turn == 1 and os.stat(f"/run/netns/{other.name}").st_ino != inodes[0] and time.monotonic() < end:
                     stack.close()
+                    time.sleep(0.05)
+                    other = Namespace(stack, f"affinity-other-{self.mark}")
                 inodes.append(os.stat(f"/run/netns/{other.name}").st_ino)
                 other.ip("link", "set", "lo", "up")
                 server = Program(stack, other.command(*python(WORKERS, self.name("server"), "127.0.0.1", "2", "256")))
@@ -596,7 +597,7 @@ class Servers(Served):
         wait_for(is_steered, lambda: f"listeners are steered: {daemon.policy('web')} {daemon.problems()}")
         steered = self.witnessed(server, load)
         report(f"{pathlib.Path(command[0]).name.split('.')[0]} {self._testMethodName}: bpftrace sees {steered:.1f} % of reads where packets arrive, {without:.1f} % without steering")
-        self.assertGreaterEqual(steered, 97)
+        self.assertGreaterEqual(steered, 95)
         self.assertLess(without, 80)
 
     def test_nginx_reads_where_packets_arrive(self):

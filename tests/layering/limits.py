@@ -24,7 +24,7 @@ BUDGETS = {
     "locality": 395, "planner": 6300,  # 4,600; 110 of what is kept off isolated CPUs; 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
     "measure": 1045, "accounting": 1330,  # 1,900 together
-    "enforcer": 880,
+    "enforcer": 882,
     "steer": 1690,  # 1,500; 60 of counting the listeners of others; what is left of a former daemon or an ended namespace is dropped, counts that are mapped
     "status": 1813,  # 1,200; 370 of the table of findings and the verdict, which were in affinityctl; with what metrics need: latencies of events, length of a pass, accepts; policies on trial
     "world": 235, "load": 555,

@@ -681,6 +681,7 @@ void Steering::weigh(Space& space, const Takers& takers) {
     if (now < space.minute + fair_time) return;
     const bool is_begun = std::exchange(space.minute, now) != Clock::time_point{};
     for (const auto& service : space.in_force) {
+        if (service.is_dual) continue; // has the slots of another
         std::uint64_t all = 0;
         for (const auto cookie : service.slots)
             if (const auto& its = space.taken[cookie]; its.now > its.before) all += its.now - its.before;
@@ -698,8 +699,8 @@ void Steering::weigh(Space& space, const Takers& takers) {
 }
 
 /// Lists what takes connections or datagrams on these ports. Once listeners have been read, the kernel notes
-/// new ones. When they were read, in ns of the monotonic clock; 0: not all of them were read again; no value:
-/// there are too many.
+/// new ones. When they were read, in ns of the monotonic clock; 0: the list was cut, and what was known
+/// before counts, too; no value: it was cut the first time, so too little is known.
 std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
                                                    const std::set<Port>& ports) const {
     const auto now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();

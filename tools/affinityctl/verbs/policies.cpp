@@ -2,6 +2,7 @@
 // affinityctl check: faults of policy files. affinityctl policies: where each policy comes from, what it
 // overrides and holds now; or one policy in full.
 #include "affinityctl/client/answers.hpp"
+#include "affinityctl/reading/servers.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/glob.hpp"
@@ -551,15 +552,6 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 }
 
 } // namespace
-
-std::string counting_library(const Root& root, const std::vector<int>& pids) {
-    for (const int pid : pids) {
-        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
-        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
-            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
-    }
-    return {};
-}
 
 Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
     return run_check({.paths = paths, .settings = {}}, globals);
