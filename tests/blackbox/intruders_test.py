@@ -63,6 +63,8 @@ class Intruders(House):
         if is_bpf_allowed():
             self.assertGreaterEqual(source["total_us"], source["longest_us"])
             self.assertLess(answer["per_cpu"][0]["available"], 1)
+            kinds = ("nmi", "irq", "softirq", "timer", "ipi", "thread")
+            self.assertEqual(sum(answer["per_cpu"][0][kind] for kind in kinds), sum(answer["per_cpu"][0]["lengths"]), answer["per_cpu"])
             self.assertLessEqual(answer["per_cpu"][0]["noise_us"], answer["seconds"] * 1e6)
 
     def test_none_is_invented(self):

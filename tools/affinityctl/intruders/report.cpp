@@ -99,10 +99,10 @@ Words words_of_call(const Intrusion& one, const IntruderFacts& facts) {
         words.mend = "move the interrupts of that CPU: they wake threads here";
     else if (facts.own.contains(one.task->pid))
         words.mend = "the program itself sends it";
-    else if (one.kind == intruders_reschedule)
+    else if (one.kind == intruders_reschedule || one.function == "sched_ttwu_pending")
         words.mend = "it wakes a thread here: keep that thread off";
     else if (one.function == "flush_tlb_func")
-        words.mend = "it unmaps memory of a program that ran here";
+        words.mend = "it unmaps or moves memory of a program that ran here";
     else
         words.mend = "it has the kernel ask this CPU";
     return words;
