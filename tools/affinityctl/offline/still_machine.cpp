@@ -9,8 +9,10 @@
 #include "machine/reader.hpp"
 #include "planner/lanes.hpp"
 #include "planner/matcher.hpp"
+#include "topology/reader.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -201,8 +203,14 @@ const affinityd::CpuSet* StillMachine::cpuset(const SeenProcess& process) {
 
 void StillMachine::plan(const SeenProcess& process, const Sink& sink) {
     const auto& policy = process.policy;
-    const planner::ProcessView view{process.scan.id(), policy, policy ? &nics_[*policy] : nullptr,
-                                    policy ? cpuset(process) : nullptr};
+    planner::ProcessView view{process.scan.id(), policy, policy ? &nics_[*policy] : nullptr,
+                              policy ? cpuset(process) : nullptr};
+    const std::function<affinityd::CpuSet()> cramped = [&] {
+        const auto& topology = machine_.topology;
+        return planner::cramped(topology, affinityd::topology::read_room(root_, topology),
+                                inventory::read_resident(root_, view.id.tid).value_or(0));
+    };
+    view.cramped = &cramped;
     planner::plan_process(planning(), view, process.threads, sink);
 }
 
