@@ -249,7 +249,7 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
 Result<std::optional<Nic>> read_moved(const host::Root& root, const std::string& folder) {
     const auto& sys = root.sys();
     const auto device = sys.resolve(folder);
-    if (!device || !sys.exists(*device + "/driver") || !sys.exists(*device + "/net")) return std::nullopt;
+    if (!device || !sys.link(*device + "/driver") || !sys.exists(*device + "/net")) return std::nullopt;
     const auto here = sys.list(*device + "/net"); // without those of other namespaces
     if (!here) return std::unexpected(here.error());
     if (!here->empty()) return std::nullopt;
