@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct Machine {
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
     KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
+    /// Devices, in sysfs, of interfaces that were moved into other network namespaces.
+    std::set<std::string> moved = {};
     bool follows_pods = false; ///< a policy asks for topology.pods, so that these are read again
     bool cannot_steer = false; ///< BPF was refused; read_machine() does not try
 
