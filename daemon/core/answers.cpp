@@ -7,6 +7,7 @@
 #include "host/self.hpp"
 #include "inventory/command_lines.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/crowding.hpp"
 #include "status/json.hpp"
@@ -62,56 +63,64 @@ std::string queues_note(const World& world, const planner::ResolvedPolicy& resol
     return {};
 }
 
-/// Says that no process of the policy was ever seen, or that its tasks had CPUs of their own (CPUAffinity= of
-/// their unit, taskset), which it replaced; "": neither. To be asked once all processes have been seen.
-std::string match_note(const World& world, const TaskTable& tasks, const state::Journal& journal,
-                       std::size_t index) {
+/// Says that no process of the policy was ever seen; "": one was. To be asked once all processes have been
+/// seen.
+std::string match_note(const World& world, std::size_t index) {
     const auto& policy = world.policy(index);
-    if (policy.model == policy::Model::none || policy.model == policy::Model::irq) return {};
-    if (!world.has_seen(policy.name)) {
-        const auto unit = unit_without_ending(policy.match);
-        return unit.empty() ? "no process has matched it yet: see affinityctl check"
-                            : fmt::format("no process can match it: write unit: {}.service", unit);
-    }
-    std::size_t count = 0;
-    CpuSet own;
+    if (policy.model == policy::Model::none || policy.model == policy::Model::irq ||
+        world.has_seen(policy.name))
+        return {};
+    const auto unit = unit_without_ending(policy.match);
+    return unit.empty() ? "no process has matched it yet: see affinityctl check"
+                        : fmt::format("no process can match it: write unit: {}.service", unit);
+}
+
+using Problems = std::vector<status::Finding>;
+using status::finding, status::Ailment;
+
+/// Policies whose tasks had CPUs of their own (CPUAffinity= of their unit, taskset), which they replaced.
+Problems replaced_cpus(const World& world, const TaskTable& tasks, const state::Journal& journal) {
+    const auto& online = world.placements().online;
+    struct Own {
+        std::size_t processes = 0;
+        CpuSet cpus;
+    };
+    std::map<std::size_t, Own> by_policy;
     for (const auto& [pid, process] : tasks.processes()) {
-        if (process.policy != index) continue;
         const auto record = journal.find(planner::TaskMask{process.id, pid, {}});
-        if (!record) continue;
-        const CpuSet possible =
-            process.cpuset.cpus.value_or(world.placements().online) & world.placements().online;
-        if (record->original.cpus().contains(possible)) continue;
-        own |= record->original.cpus();
-        ++count;
+        if (!record || record->original.cpus().contains(process.cpuset.cpus.value_or(online) & online))
+            continue;
+        auto& own = by_policy[process.policy];
+        own.cpus |= record->original.cpus();
+        ++own.processes;
     }
-    if (count == 0) return {};
-    return fmt::format(
-        "{} of its processes had CPUs of {} own before ({}: CPUAffinity= of a unit, or taskset), which "
-        "it replaces; prior: keep leaves them",
-        count, count == 1 ? "its" : "their", own.to_list());
+    Problems notes;
+    for (const auto& [index, own] : by_policy)
+        notes.push_back(finding(Ailment::own_cpus, world.policy(index).name, "",
+                                {fmt::format("{} of its processes had", own.processes),
+                                 own.processes == 1 ? "its" : "their",
+                                 own.cpus.to_list() + ": CPUAffinity= of a unit, or taskset"}));
+    return notes;
 }
 
 /// Policies that keep all others off their CPUs, while none of their own programs runs. To be asked once all
 /// processes have been seen.
-std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& tasks) {
+Problems idle_claims(const World& world, const TaskTable& tasks) {
     const auto& placements = world.placements();
     if (placements.claims.empty()) return {};
     std::set<std::string_view> in_use;
     for (const auto& [pid, process] : tasks.processes())
         in_use.insert(world.policy(process.policy).name);
-    std::vector<planner::Problem> problems;
+    Problems problems;
     for (const auto& claim : placements.claims) {
         const auto& policy = *placements.find(claim.policy)->policy;
         if (policy.model == policy::Model::irq || policy.exclusive != policy::Exclusive::always ||
             in_use.contains(claim.policy))
             continue;
-        const bool is_one = claim.cpus.count() == 1;
-        problems.push_back({claim.policy, "exclusive",
-                            fmt::format("CPU{} {} {} barred to all others, and no process is under this "
-                                        "policy now",
-                                        is_one ? "" : "s", claim.cpus.to_list(), is_one ? "is" : "are"),
-                            "start its application, or affinityctl release " + claim.policy});
+        problems.push_back(finding(
+            Ailment::claim, claim.policy, "exclusive",
+            {claim.policy, fmt::format("CPU{} {} {}", claim.cpus.count() == 1 ? "" : "s",
+                                       claim.cpus.to_list(), claim.cpus.count() == 1 ? "is" : "are")}));
     }
     return problems;
 }
@@ -237,8 +246,7 @@ void add_outcomes(const enforcer::Executor& executor, status::Overview& into) {
 }
 
 /// There are no process events: tells how late a daemon with a `pass` this often is, and what helps.
-std::vector<planner::Problem> event_problems(const EventQueue& events, std::chrono::seconds pass,
-                                             const host::Root& root) {
+Problems event_problems(const EventQueue& events, std::chrono::seconds pass, const host::Root& root) {
     if (events.absence().empty()) return {};
     // ECONNREFUSED: of another network namespace; EPERM: without the capability, or in a user namespace.
     const bool is_elsewhere = events.absence().find("Connection refused") != std::string::npos;
@@ -249,57 +257,55 @@ std::vector<planner::Problem> event_problems(const EventQueue& events, std::chro
                   "systemctl cat affinityd; remove {} from its drop-in; then systemctl daemon-reload; "
                   "systemctl restart affinityd",
                   is_elsewhere ? "PrivateNetwork=" : "PrivateUsers= or CapabilityBoundingSet=");
-    return {{{},
-             "process events",
-             fmt::format("new processes and threads are placed up to {} s late (services about 1 s), as the "
-                         "kernel sends none: {}",
-                         pass.count(), events.absence()),
-             remedy}};
+    return {finding(Ailment::events, "", "process events",
+                    {std::to_string(pass.count()), events.absence(), remedy})};
+}
+
+using Field = policy::Condition::Field;
+
+bool asks_for(const policy::Selector& match, Field one, Field other) {
+    if (match.op == policy::Selector::Op::test)
+        return match.condition.field == one || match.condition.field == other;
+    return std::ranges::any_of(match.children,
+                               [&](const auto& child) { return asks_for(child, one, other); });
 }
 
 /// By a condition on files of a process that not every user may read.
-bool asks_for_files(const policy::Selector& match) {
-    using enum policy::Condition::Field;
-    if (match.op == policy::Selector::Op::test)
-        return match.condition.field == exe || match.condition.field == listen;
-    return std::ranges::any_of(match.children, asks_for_files);
+bool asks_for_files(const policy::Selector& match) { return asks_for(match, Field::exe, Field::listen); }
+
+/// Policies name pods, and no runtime tells here which container is whose.
+Problems pod_problems(const World& world, const host::Root& root) {
+    Problems list;
+    for (const auto& policy : world.policies().policies)
+        if (asks_for(policy.match, Field::pod, Field::pod_namespace) && !inventory::tells_pods(root))
+            list.push_back(finding(Ailment::pods, policy.name, "pods"));
+    return list;
 }
 
 /// The daemon lacks rights for what is wanted now: tells which help.
-std::vector<planner::Problem> right_problems(const enforcer::Executor& executor, const World& world) {
-    std::vector<planner::Problem> list;
+Problems right_problems(const enforcer::Executor& executor, const World& world) {
+    Problems list;
     if (!host::sees_all_processes() &&
         (world.needs_nic_usage() ||
          std::ranges::any_of(world.policies().policies, asks_for_files, &policy::Policy::match)))
-        list.push_back({{},
-                        "rights",
-                        "programs and sockets of other users' processes are not seen",
-                        "exe, listen and nics: auto need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"});
+        list.push_back(finding(Ailment::unseen, "", "rights"));
     const auto count = std::ranges::count_if(executor.troubles(), [](const auto& entry) {
         const auto& refusal = entry.second.refusal;
         return refusal && refusal->outcome == enforcer::Outcome::not_permitted;
     });
     if (count > 0)
-        list.push_back(
-            {{},
-             "rights",
-             fmt::format("{} of the changes now wanted {} not permitted", count, count == 1 ? "is" : "are"),
-             "tasks of other users need CAP_SYS_NICE; interrupts and queues need root, and a /proc and /sys "
-             "that can be written"});
+        list.push_back(finding(Ailment::not_permitted, "", "rights",
+                               {std::to_string(count), count == 1 ? "is" : "are"}));
     return list;
 }
 
-/// Processes whose arguments cannot be read. `lines` may be null.
-std::vector<planner::Problem> silence_problems(const inventory::CommandLines* lines) {
-    std::vector<planner::Problem> problems;
-    if (lines == nullptr) return problems;
-    for (const auto& process : lines->silent())
-        problems.push_back({{},
-                            fmt::format("process {}", process.tid),
-                            "its command line cannot be read: its memory is on a file system that does not "
-                            "answer",
-                            fmt::format("ps -fp {}", process.tid)});
-    return problems;
+/// Interfaces that pass packets on to other CPUs, as no policy asks.
+Problems rps_notes(const World& world) {
+    Problems notes;
+    for (const auto& nic : world.machine().nics)
+        if (auto found = status::find_rps_left(world.machine(), world.placements(), nic))
+            notes.push_back(std::move(*found));
+    return notes;
 }
 
 /// Problems whose texts differ in numbers alone have the same key.
@@ -312,51 +318,57 @@ std::string key_of(const planner::Problem& problem) {
 
 } // namespace
 
-std::vector<status::ProblemStatus> Daemon::present_problems() {
+std::vector<status::Finding> Daemon::present_problems() {
     const auto& world = *shared_.current.world;
-    std::vector<status::ProblemStatus> list;
-    const auto add = [&](const char* kind, std::vector<planner::Problem> problems) {
+    Problems list;
+    const auto add = [&](Problems problems) { std::ranges::move(problems, std::back_inserter(list)); };
+    const auto add_told = [&](const char* kind, std::vector<planner::Problem> problems) {
         for (auto& problem : problems)
-            list.push_back({std::move(problem), kind, {}});
+            list.push_back({std::move(problem), kind});
     };
-    add("file", loading_.problems());
-    add("policy", world.placements().problems);
+    add_told("file", loading_.problems());
+    add_told("policy", world.placements().problems);
     // Until the first pass is over, not all processes have been seen.
     if (last_pass_ != Time{}) {
-        add("claim", idle_claims(world, tasks_.table()));
-        add("policy", narrow_processes(world, tasks_.table()));
+        add(idle_claims(world, tasks_.table()));
+        add_told("policy", narrow_processes(world, tasks_.table()));
+        add(replaced_cpus(world, tasks_.table(), shared_.journal()));
     }
     for (const auto& fault : shared_.journal().faults())
-        add("journal", {{{}, fault.subject, "the undo journal: " + fault.message}});
-    add("nic", way_problems(world, tasks_.table()));
-    add("process", silence_problems(tasks_.sources().command_lines()));
+        list.push_back(finding(Ailment::journal, "", fault.subject, {fault.message}));
+    add(way_problems(world, tasks_.table()));
+    if (const auto* lines = tasks_.sources().command_lines())
+        for (const auto& process : lines->silent())
+            list.push_back(finding(Ailment::silent, "", fmt::format("process {}", process.tid),
+                                   {std::to_string(process.tid)}));
     if (const auto* listeners = tasks_.sources().listeners()) {
         if (const auto fault = listeners->fault())
-            add("listener", {{{}, "listen", "the list of listeners cannot be read: " + fault->to_string()}});
+            list.push_back(finding(Ailment::listeners_unread, "", "listen", {fault->to_string()}));
         if (const auto known = listeners->list(); known && known->is_truncated)
-            add("listener",
-                {{{}, "listen", "more sockets listen on ports of policies than are read", "ss -ltunp"}});
+            list.push_back(finding(Ailment::listeners_many, "", "listen"));
     }
-    add("events", event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
-    add("rights", right_problems(shared_.executor, world));
+    add(event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
+    add(right_problems(shared_.executor, world));
+    add(rps_notes(world));
+    add(pod_problems(world, shared_.root));
     for (const auto& behaviour : shared_.behaviours)
-        add(behaviour->kind(), behaviour->problems());
+        add(behaviour->problems());
     return list;
 }
 
 /// All that there are now, the newest first.
-std::vector<status::ProblemStatus> Daemon::problems() {
+std::vector<status::Finding> Daemon::problems() {
     const auto now = std::chrono::system_clock::now();
     std::unordered_map<std::string, Time> still;
     auto list = present_problems();
-    for (auto& [problem, kind, since] : list) {
-        auto key = key_of(problem);
+    for (auto& each : list) {
+        auto key = key_of(each.problem);
         const auto known = known_problems_.find(key);
-        since = known == known_problems_.end() ? now : known->second;
-        still.emplace(std::move(key), since);
+        each.since = known == known_problems_.end() ? now : known->second;
+        still.emplace(std::move(key), each.since);
     }
     known_problems_ = std::move(still);
-    std::ranges::stable_sort(list, std::ranges::greater{}, &status::ProblemStatus::since);
+    std::ranges::stable_sort(list, std::ranges::greater{}, &status::Finding::since);
     return list;
 }
 
@@ -384,8 +396,7 @@ status::Overview Daemon::overview(const Holdings& holdings) {
         auto& policy = overview.policies[i];
         const auto& world = *shared_.current.world;
         if (policy.note.empty()) policy.note = effect_note(world, i, policy.held.processes);
-        if (policy.note.empty() && work().passes() > 1)
-            policy.note = match_note(world, tasks_.table(), shared_.journal(), i);
+        if (policy.note.empty() && work().passes() > 1) policy.note = match_note(world, i);
     }
     for (const auto& process : shared_.releases.processes())
         overview.released.push_back(process.tid);
@@ -450,8 +461,7 @@ Slices Daemon::answer_status(OwnedAnswer answer) {
         co_yield pause;
     }
     co_yield end_of_slice; // to write the rest and to send it all is long enough for one
-    answer(status::finish(std::move(text), overview(tasks.holdings()),
-                          status::to_text(shared_.history.report())));
+    answer(status::finish(std::move(text), overview(tasks.holdings()), shared_.history.report()));
 }
 
 /// Answers what the next pass would do, by the pass's own matching and planning.

@@ -62,10 +62,9 @@ class Behaviour {
     virtual void report(status::Overview&) const {}
     virtual void describe(const KnownProcess&, status::ProcessStatus&) const {}
     virtual void explain(const inventory::ProcessScan&, status::ProcessExplanation&) const {}
-    virtual std::vector<planner::Problem> problems() const { return {}; }
-    virtual const char* kind() const { return ""; } ///< of its problems
-    virtual bool run(Order&) { return false; }      ///< true: the verb is its own, and is answered
-    virtual Joining* joining() { return nullptr; }  ///< takes what threads ask for themselves
+    virtual std::vector<status::Finding> problems() const { return {}; }
+    virtual bool run(Order&) { return false; }     ///< true: the verb is its own, and is answered
+    virtual Joining* joining() { return nullptr; } ///< takes what threads ask for themselves
 };
 
 using Behaviours = std::vector<std::unique_ptr<Behaviour>>;

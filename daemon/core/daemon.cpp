@@ -18,14 +18,14 @@ namespace affinityd::core {
 namespace {
 
 /// Policies that stay released: a reload that was asked for takes them up again, or one that is saved, but
-/// not a version that had to stay of a file with errors, nor a change of another policy.
+/// not a version that had to stay of a file with errors, nor a change of another policy, nor the file that
+/// counts again after a trial.
 Names those_that_stay(const Loading& loading, const World* before, const World& now, ReloadReason reason) {
     auto names = loading.faulty();
     if (reason == ReloadReason::asked || before == nullptr) return names;
     for (const auto& policy : now.policies().policies) {
-        const auto* resolved = before->placements().find(policy.name);
-        const bool is_same = resolved != nullptr && resolved->policy->at.file == policy.at.file &&
-                             loading.is_as_before(policy.at.file);
+        const bool is_same =
+            before->placements().find(policy.name) != nullptr && loading.is_as_before(policy.at.file);
         if (is_same || reason == ReloadReason::overlay) names.insert(policy.name);
     }
     return names;

@@ -128,8 +128,8 @@ class Daemon final : public Commands {
     [[nodiscard]] status::ThreadExplanation
     explain_thread(const World& world, std::optional<std::size_t> policy, const inventory::Thread& thread,
                    unsigned index, planner::ThreadPlan plan, status::ProcessExplanation& of);
-    [[nodiscard]] std::vector<status::ProblemStatus> present_problems();
-    [[nodiscard]] std::vector<status::ProblemStatus> problems();
+    [[nodiscard]] std::vector<status::Finding> present_problems();
+    [[nodiscard]] std::vector<status::Finding> problems();
     [[nodiscard]] status::Overview overview(const Holdings& holdings);
 
     Shared& shared_;

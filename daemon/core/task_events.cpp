@@ -131,8 +131,8 @@ ProcessNews* EventQueue::find_or_add(int pid, Clock::time_point now) {
     return &news;
 }
 
-/// While it hardly matters who pays, one in eight pays for all: to ask takes as long as all else that an exec
-/// costs which no policy wants.
+/// Finding the owner costs as much as all else that is done for an exec which no policy wants. While it
+/// hardly matters who pays, one process in eight is charged, eightfold.
 void EventQueue::charge(const ProcessNews& process, Clock::duration time, Clock::time_point now) {
     constexpr unsigned sampled = 8;
     time += process.events * cost_of_event;

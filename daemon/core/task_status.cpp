@@ -55,7 +55,7 @@ std::string nic_note(const World& world, const KnownProcess& process) {
     return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
 }
 
-std::vector<planner::Problem> way_problems(const World& world, const TaskTable& tasks) {
+std::vector<status::Finding> way_problems(const World& world, const TaskTable& tasks) {
     std::string nics; // that it may be
     for (const auto& nic : world.machine().nics)
         if (nic.has_default_route && !nic.is_detached) nics += (nics.empty() ? "" : ", ") + nic.name;
@@ -65,14 +65,12 @@ std::vector<planner::Problem> way_problems(const World& world, const TaskTable& 
         if (process.is_elsewhere && !process.lost.empty() && (known == nullptr || pid < known->id.tid))
             known = &process;
     }
-    std::vector<planner::Problem> problems;
+    std::vector<status::Finding> problems;
     for (const auto& [policy, process] : first)
         if (process != nullptr)
-            problems.push_back(
-                {world.policy(policy).name, "nics",
-                 fmt::format("the way to the NIC of process {} is lost after {}: {}", process->id.tid,
-                             process->way, process->lost),
-                 fmt::format("name the NIC in the policy: nics: {}", nics.empty() ? "NAME" : nics)});
+            problems.push_back(status::finding(status::Ailment::way_lost, world.policy(policy).name, "nics",
+                                               {std::to_string(process->id.tid), process->way, process->lost,
+                                                nics.empty() ? "NAME" : nics}));
     return problems;
 }
 

@@ -22,7 +22,7 @@ using Holdings = std::map<std::string, status::Held, std::less<>>;
 [[nodiscard]] bool acts_as_process(const World& world, std::size_t policy);
 /// Processes in other network namespaces to which no way leads, once for each policy that looks for their
 /// NICs.
-[[nodiscard]] std::vector<planner::Problem> way_problems(const World& world, const TaskTable& tasks);
+[[nodiscard]] std::vector<status::Finding> way_problems(const World& world, const TaskTable& tasks);
 inline constexpr const char* as_process = "affinity: full acts as process";
 /// Why it is not known which interfaces serve a process, though its policy goes by them; "": they are known,
 /// or do not matter.

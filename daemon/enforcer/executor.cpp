@@ -36,8 +36,8 @@ void tell(Notice::Kind kind, const Action& action, Carried& carried, std::option
     carried.notices.push_back({kind, action, carried.applied, std::move(fault)});
 }
 
-/// True if the subject has something else than it was granted, and no other program has set that. Should the
-/// change not be made, as the daemon is killed, that is still ours.
+/// True if the subject has something else than it was granted, and no other program has set that. If the
+/// daemon is killed before it writes, the setting that is there now must still count as ours.
 bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                            const Circumstances& circumstances) {
     if (action.from == record.granted) return false;
@@ -263,8 +263,11 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
     } else if (took_effect(outcome)) {
         const auto found = troubles_.find(subject);
         if (found == troubles_.end()) return;
-        found->second.refusal.reset();
-        if (found->second.corrections == 0 && !found->second.diverted) troubles_.erase(found);
+        auto& trouble = found->second;
+        trouble.refusal.reset();
+        if (trouble.diverted && *trouble.diverted != carried.applied.granted) // it has what is wanted
+            trouble.diverted.reset(), trouble.rests_until = {};
+        if (trouble.corrections == 0 && !trouble.diverted) troubles_.erase(found);
     }
     // Where nothing could be written down, the disk refused, not the subject, and that has been told.
     if (outcome == Outcome::gone || took_effect(outcome) || outcome == Outcome::unrecorded) return;

@@ -59,8 +59,8 @@ class RealEnforcer final : public Enforcer {
             return {outcome_of(subject, code), {}, code};
         auto granted = host::get_affinity(tid);
         if (!granted) return {outcome_of(subject, granted.error()), {}, granted.error()};
-        // The kernel never gives more than it was asked for: another program has set its own mask in between,
-        // and the next look at the task sees that.
+        // The kernel never gives more than it was asked for: the write succeeded, but another program has
+        // replaced the mask since. The next look at the task finds that.
         if (!to.contains(*granted)) return {Outcome::done, to, 0};
         // Less is the cpuset's doing, or an offline CPU.
         const bool is_all = *granted == to || action.restore;
@@ -134,7 +134,7 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }
 
-    // systemd answers in its own time, so units go another way: core::Units.
+    // systemd answers in its own time, so units go another way: behaviours/fences.
     Applied write(const UnitCpuset&, const Action&) { return {Outcome::failed, {}, ENOTSUP}; }
     [[nodiscard]] Result<std::optional<Setting>> read(const UnitCpuset& subject) const {
         return fail("a unit cannot be read at once", subject.unit, ENOTSUP);

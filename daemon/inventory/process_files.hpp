@@ -56,6 +56,8 @@ using StatBuffer = std::array<char, 2048>; ///< a line has at most 64 bytes of n
 /// The processes in a control group, by its path as in /proc/PID/cgroup. None: it is gone, or threaded (its
 /// domain lists them). Source: cgroup-v2.rst, cgroup.procs.
 [[nodiscard]] Result<std::vector<int>> processes_in(const host::Dir& sys, const std::string& group);
+/// Controllers of all kinds share one hierarchy (cgroup v2), as cpusets of units need it.
+inline bool has_unified_cgroups(const host::Dir& sys) { return sys.exists("fs/cgroup/cgroup.controllers"); }
 
 /// The path that says to which unit or container a process belongs, from the text of /proc/PID/cgroup: the
 /// unified hierarchy's if it is not the root there, else systemd's own hierarchy's (hosts with cgroup v1 or

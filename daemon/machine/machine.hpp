@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,8 +46,18 @@ struct Machine {
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
     KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
+    /// Devices, in sysfs, of interfaces that were moved into other network namespaces.
+    std::set<std::string> moved = {};
     bool follows_pods = false; ///< a policy asks for topology.pods, so that these are read again
-    bool cannot_steer = false; ///< BPF was refused; read_machine() does not try
+    /// Policies that cannot steer; read_machine() does not try.
+    struct Unsteered {
+        bool all = false;             ///< BPF was refused
+        std::set<std::string> owners; ///< policies, as another program steers in their network namespace
+        friend bool operator==(const Unsteered&, const Unsteered&) = default;
+        [[nodiscard]] bool contains(const std::string& policy) const {
+            return all || owners.contains(policy);
+        }
+    } unsteered = {};
 
     /// By any of its names; nullptr: none has that.
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const;

@@ -368,8 +368,8 @@ std::vector<QueuePlace> Dealer::before_of(std::size_t nic) const {
     return {};
 }
 
-/// The seat of each queue. So many have one queue more than the others: those that had, else those with the
-/// fewest.
+/// The seat of each queue. Where queues cannot be dealt out evenly, seats that had one more keep it; then
+/// those that have the fewest get one more.
 void Dealer::find_owners(std::size_t nic, const std::vector<Chair*>& chairs, const HadQueue& had) {
     const auto& its = q_.nics[nic];
     const auto queues = its.takes.size();

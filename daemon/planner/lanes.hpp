@@ -115,9 +115,8 @@ struct LaneQuestion {
 ///  4. A reader without a queue is handed packets by RPS from one queue, the nearest; other queues have RPS
 ///     off. Each CPU of a seat sends by a queue of its own seat, else by one that it shares (XPS).
 ///  5. Without readers, queues go to the cores of the policy's CPUs, the nearest first, one a core, but not
-///  to
-///     cores that are nearer to another of its interfaces. A single receive queue is spread by RPS over the
-///     cores near it.
+///     to cores that are nearer to another of its interfaces. A single receive queue is spread by RPS over
+///     the cores near it, unless the policy places readers as well.
 ///  6. Seats and queues of before stay, as far as the above allows it.
 ///
 /// Source: Foong, Fung, Newell, User-directed Processor Affinity; Documentation/networking/scaling.rst.

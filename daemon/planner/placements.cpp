@@ -108,7 +108,7 @@ policy::Placement widened(const Run& run, const Policy& policy, policy::Placemen
     using policy::Bind, policy::Steer;
     const bool needs_steering = policy.model == policy::Model::full &&
                                 (policy.steer == Steer::automatic || policy.steer == Steer::accept);
-    if (run.machine.cannot_steer && needs_steering && placement.bind == Bind::core)
+    if (needs_steering && run.machine.unsteered.contains(policy.name) && placement.bind == Bind::core)
         placement.bind = Bind::llc;
     return placement;
 }

@@ -137,4 +137,15 @@ CgroupNames system_cgroup_names(std::string_view path) {
     return names_of(parts);
 }
 
+std::optional<std::pair<std::string, std::string>> find_fence(std::string_view cgroup) {
+    auto unit = parse_cgroup_path(cgroup).unit;
+    const bool has_processes = unit.ends_with(".service") || unit.ends_with(".scope");
+    const bool is_users = cgroup.find("/user@") != std::string_view::npos;
+    const auto at = cgroup.find("/" + unit);
+    if (!has_processes || is_users || unit == "init.scope" || at == std::string_view::npos)
+        return std::nullopt;
+    auto folder = std::string(cgroup.substr(0, at + 1 + unit.size()));
+    return std::pair(std::move(unit), std::move(folder));
+}
+
 } // namespace affinityd::policy

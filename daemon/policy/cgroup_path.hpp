@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::policy {
@@ -27,5 +29,10 @@ struct CgroupNames {
 /// The same, of the names alone that only root can have given: what is below a session, a user's manager
 /// (user@UID.service) or a container is left out, because users make control groups of any name there.
 [[nodiscard]] CgroupNames system_cgroup_names(std::string_view path);
+
+/// The systemd unit of a process and that unit's control group, from a path as /proc/PID/cgroup has it. No
+/// value: the process is in no unit whose AllowedCPUs= this machine's systemd could set: units of users
+/// belong to other managers, and slices and init.scope are never fenced.
+[[nodiscard]] std::optional<std::pair<std::string, std::string>> find_fence(std::string_view cgroup);
 
 } // namespace affinityd::policy

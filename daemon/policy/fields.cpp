@@ -76,6 +76,8 @@ constexpr std::array key_table{
     Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "The process has this effective user, by name, or by number where it has none."},
     Key{Level::match, "group", Type::patterns, {}, "any", "", "www-data", "The process has this effective group, by name, or by number where it has none."},
     Key{Level::match, "container", Type::patterns, {}, "any", "", "\"3f4a9c*\"", "The process is in this container, by id or name as the control group's path has it."},
+    Key{Level::match, "pod", Type::patterns, {}, "any", "", "\"web-*\"", "The process is in a container of this pod of Kubernetes."},
+    Key{Level::match, "namespace", Type::patterns, {}, "any", "", "shop", "The process is in a container of a pod of this namespace of Kubernetes."},
     Key{Level::match, "parent", Type::policies, {}, "any", "", "nginx", "The process descends from one that the named policy matches."},
     Key{Level::match, "listen", Type::ports, {}, "any", "port", "[80, 443, \"8000-8099\"]", "The process listens on one of these TCP or UDP ports."},
     Key{Level::match, "kthread", Type::boolean, {}, "false", "", "true", "The policy matches kernel threads, which are never matched otherwise."},

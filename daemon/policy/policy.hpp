@@ -53,7 +53,21 @@ struct Position {
 /// A key of `match`: holds if any of its patterns (or ports) does.
 struct Condition {
     /// In the order of the key table.
-    enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
+    enum class Field {
+        comm,
+        exe,
+        cmdline,
+        unit,
+        cgroup,
+        user,
+        group,
+        container,
+        pod,
+        pod_namespace,
+        parent,
+        listen,
+        kthread
+    };
     Field field = Field::comm;
     std::vector<Pattern> patterns; ///< any of; `parent`: names of policies whose processes are the ancestors
     std::vector<std::pair<std::uint16_t, std::uint16_t>> ports; ///< `listen`: ranges, both ends included

@@ -44,6 +44,8 @@ constexpr std::array queue_states{"in place",     "not read",    "not in place",
                                   "refused",      "immovable",   "decided by another policy",
                                   "released"};
 
+constexpr std::array severities{"note", "settling", "attention"};
+
 struct SubjectForm {
     json operator()(const planner::TaskMask& mask) const {
         return {{"kind", "task"}, {"pid", mask.pid}, {"tid", mask.task.tid}, {"comm", mask.comm}};
@@ -270,20 +272,37 @@ json to_json(const planner::Problem& problem) {
             {"hint", problem.hint}};
 }
 
-json to_json(const ProblemStatus& problem) {
-    json value = to_json(problem.problem);
-    value["kind"] = problem.kind;
-    value["since"] = iso_time(problem.since);
+json to_json(const Finding& finding, bool with_names) {
+    auto told = finding.problem;
+    const auto comm = " (" + finding.comm + ")";
+    for (auto* text : {&told.subject, &told.message})
+        if (const auto at = text->find(comm); !with_names && !finding.comm.empty() && at != std::string::npos)
+            text->erase(at, comm.size());
+    json value = to_json(told);
+    value["name"] = finding.name;
+    value["kind"] = finding.id;
+    value["severity"] =
+        finding.until ? "acknowledged" : severities.at(static_cast<std::size_t>(finding.severity));
+    if (finding.until) value["until"] = iso_time(*finding.until);
+    value["since"] = finding.since == Finding::Time{} ? json(nullptr) : json(iso_time(finding.since));
     return value;
+}
+
+std::string_view state_of(const ThreadStatus& thread) {
+    return thread.would_change     ? "would change"
+           : thread.is_fought_over ? "fought over"
+           : thread.has_drifted    ? "drifted"
+                                   : thread_states.at(static_cast<std::size_t>(thread.state));
+}
+
+std::string_view state_of(const QueueStatus& queue) {
+    return queue_states.at(static_cast<std::size_t>(queue.state));
 }
 
 json to_json(const ThreadStatus& thread) {
     json value{{"tid", thread.tid},
                {"comm", thread.comm},
-               {"state", thread.would_change     ? "would change"
-                         : thread.is_fought_over ? "fought over"
-                         : thread.has_drifted    ? "drifted"
-                                                 : thread_states.at(static_cast<std::size_t>(thread.state))},
+               {"state", state_of(thread)},
                {"wanted", thread.wanted.to_list()},
                {"present", thread.present.to_list()}};
     if (thread.outcome) value["outcome"] = enforcer::to_string(*thread.outcome);
@@ -377,7 +396,7 @@ json to_json(const QueueStatus& queue) {
     value["policy"] = queue.policy;
     value["wanted"] = queue.wanted.to_string();
     value["present"] = queue.present.to_string();
-    value["state"] = queue_states.at(static_cast<std::size_t>(queue.state));
+    value["state"] = state_of(queue);
     if (const auto number = queue_number(queue)) value["queue_number"] = *number;
     value["reason"] = queue.reason.text;
     if (queue.original) value["original"] = queue.original->to_string();
@@ -447,6 +466,10 @@ json acknowledged_json(const Acknowledged& problems) {
     return value;
 }
 
+json problems_json(const std::vector<Finding>& problems, bool with_names = true) {
+    return list_of(problems, [&](const auto& problem) { return to_json(problem, with_names); });
+}
+
 json refused_json(const Overview& overview, bool with_names = true) {
     json refused = json::object();
     for (auto [subject, why] : overview.refused) {
@@ -482,7 +505,11 @@ json to_json(const Overview& overview) {
             {"outcomes", overview.outcomes},
             {"policies", list_of(overview.policies)},
             {"released_processes", overview.released},
-            {"problems", list_of(overview.problems)},
+            {"health", overview.health == Severity::note
+                           ? "ok"
+                           : severities.at(static_cast<std::size_t>(overview.health))},
+            {"problems", problems_json(overview.problems)},
+            {"notes", problems_json(overview.notes)},
             {"acknowledged", acknowledged_json(overview.acknowledged)},
             {"balance", overview.crowding ? to_json(*overview.crowding) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
@@ -675,16 +702,21 @@ void AnswerText::begin_process(const ProcessStatus& process) {
         return before + text.substr(0, text.size() - 1) + ",\"threads\":[";
     };
     text_.add(process.owner, open(value), open(redacted(value)));
+    policy_ = process.policy;
     is_first_thread_ = true;
 }
 
 void AnswerText::add(const ThreadStatus& thread, uid_t owner) {
+    tally_.add(thread, policy_);
     add_owned(text_, owner, std::exchange(is_first_thread_, false) ? "" : ",", to_json(thread));
 }
 
 void AnswerText::end_process() { text_.add("]}"); }
 
-void AnswerText::add(const QueueStatus& queue) { text_.add(separator() + dump(to_json(queue))); }
+void AnswerText::add(const QueueStatus& queue) {
+    tally_.add(queue);
+    text_.add(separator() + dump(to_json(queue)));
+}
 
 void AnswerText::add(const planner::Action& action, uid_t owner) {
     const auto value = to_json(action);
@@ -721,15 +753,21 @@ OwnedText AnswerText::finish() {
     return std::move(text_);
 }
 
-OwnedText finish(AnswerText text, const Overview& overview, const std::string& measurement) {
+OwnedText finish(AnswerText text, Overview overview,
+                 const std::optional<accounting::MeasurementReport>& measured) {
+    text.tally().judge(overview, measured);
     const json value = to_json(overview);
+    // Names of tasks whose owner is not known are for root only.
+    const std::map<std::string, json> nameless{{"refused", refused_json(overview, false)},
+                                               {"problems", problems_json(overview.problems, false)},
+                                               {"notes", problems_json(overview.notes, false)}};
     for (const auto& [key, member] : value.items())
-        if (key == "refused") // names of tasks whose owner is not known are for root only
-            text.add_member(key, OwnedText::no_owner, dump(member), dump(refused_json(overview, false)));
+        if (const auto other = nameless.find(key); other != nameless.end())
+            text.add_member(key, OwnedText::no_owner, dump(member), dump(other->second));
         else
             text.add_member(key, dump(member));
     text.add_member("costs", to_text(overview.costs));
-    text.add_member("measurement", measurement);
+    text.add_member("measurement", to_text(measured));
     return text.finish();
 }
 

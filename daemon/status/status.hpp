@@ -13,6 +13,7 @@
 #include "planner/plan.hpp"
 #include "policy/policy.hpp"
 #include "policy/settings.hpp"
+#include "status/findings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -214,15 +215,8 @@ struct TrialStatus {
     std::string outcome{};                    ///< of one that is over: "kept" or "went back"
 };
 
-/// A wish that cannot be met now, and since when it was known.
 /// Problems that an administrator knows of, by their names, and until when.
 using Acknowledged = std::map<std::string, std::chrono::system_clock::time_point>;
-
-struct ProblemStatus {
-    planner::Problem problem;
-    std::string kind; ///< "file", "policy", "rights" ...: a word for scripts
-    std::chrono::system_clock::time_point since;
-};
 
 /// How many of something took how long.
 struct Latencies {
@@ -256,8 +250,10 @@ struct Overview {
     std::map<std::string, std::uint64_t> outcomes{};                 ///< outcome -> how often
     LoadStatus load{};
     std::vector<PolicyStatus> policies;
-    std::vector<int> released;           ///< processes, by hand
-    std::vector<ProblemStatus> problems; ///< the newest first
+    std::vector<int> released;     ///< processes, by hand
+    std::vector<Finding> problems; ///< notes are among them until finish() takes them out
+    std::vector<Finding> notes{};
+    Severity health = Severity::note; ///< that of the gravest; note: all is well
     std::vector<UnitStatus> units;
     std::vector<OtherWriter> other_writers;
     std::vector<FloodStatus> floods{};

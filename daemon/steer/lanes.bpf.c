@@ -58,7 +58,7 @@ static __always_inline int assign(struct bpf_sk_lookup *ctx, const struct steer_
 
     if (!sk) return 0;
     as_tcp = (struct sock *)bpf_skc_to_tcp_sock(sk); /* a struct tcp_sock begins with it */
-    if (as_tcp && as_tcp->sk_ack_backlog >= as_tcp->sk_max_ack_backlog)
+    if (as_tcp && as_tcp->sk_ack_backlog > as_tcp->sk_max_ack_backlog) /* as sk_acceptq_is_full() */
         note(ctx, steer_full);
     else if (sk->state == (ctx->protocol == tcp ? listens : has_no_peer))
         code = bpf_sk_assign(ctx, sk, BPF_SK_LOOKUP_F_NO_REUSEPORT);

@@ -21,7 +21,7 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 
 void World::update(machine::Machine machine) {
     machine::use_latencies(machine, std::move(machine_.latencies));
-    machine.cannot_steer = machine_.cannot_steer;
+    machine.unsteered = std::move(machine_.unsteered);
     machine.follows_pods = machine_.follows_pods;
     machine_ = std::move(machine);
     work_out();
@@ -37,9 +37,9 @@ void World::update(machine::KnownLatencies latencies) {
     work_out();
 }
 
-void World::use_steering(bool can_steer) {
-    if (machine_.cannot_steer == !can_steer) return;
-    machine_.cannot_steer = !can_steer;
+void World::use_steering(machine::Machine::Unsteered unsteered) {
+    if (machine_.unsteered == unsteered) return;
+    machine_.unsteered = std::move(unsteered);
     work_out();
 }
 
@@ -111,7 +111,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 void World::take_over(const World& before, const Choices& choices, planner::Released released) {
     choose(choices);
     released_ = std::move(released);
-    machine_.cannot_steer = before.machine_.cannot_steer;
+    machine_.unsteered = before.machine_.unsteered;
     placements_ = planner::compile(policies_, machine_, usage_, &before.placements_, released_);
     assumed_ = placements_.load;
     weights_ = before.weights_;

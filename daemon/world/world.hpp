@@ -41,8 +41,8 @@ class World {
     void update(planner::NicUsage usage);
     /// Latencies were measured; they stay when the machine is read again.
     void update(machine::KnownLatencies latencies);
-    /// BPF was refused, or not any more; that stays, too.
-    void use_steering(bool can_steer);
+    /// Something can be steered no more, or again; that stays, too.
+    void use_steering(machine::Machine::Unsteered unsteered);
     /// The choices of policies with `affinity: auto`, by name; without one nothing is placed.
     using Choices = std::map<std::string, planner::AutoCandidate, std::less<>>;
     void use_choices(const Choices& choices);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tenants of CPUs, from the daemon's answer into the tree, the table and the picture. Names may be any bytes.
 #include "affinityctl/client/occupancy.hpp"
-#include "affinityctl/offline/machine_view.hpp"
+#include "affinityctl/machine/machine_view.hpp"
 #include "affinityctl/present/svg.hpp"
 
 #include <string>

@@ -74,6 +74,17 @@ class Exclusive(House):
                 daemon.stop()
                 self.are(self.everywhere, self.everywhere, self.everywhere)
 
+    def test_an_orphan_that_was_born_while_no_daemon_ran_gets_back_what_its_parent_had(self):
+        daemon = self.three()
+        daemon.kill()
+        orphan = self.bystander.spawn("/bin/sleep", "600")
+        self.at(orphan, self.rest)
+        self.bystander.process.kill()
+        self.bystander.process.wait()
+        daemon.remove("excl")
+        daemon.start()
+        self.expect(orphan, self.everywhere)
+
     def test_a_released_process_is_not_kept_off_its_own_policys_cpus(self):
         daemon = self.three()
         other = self.program("served")

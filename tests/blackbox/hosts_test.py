@@ -78,11 +78,15 @@ class Hosts(House):
         self.bin.chmod(0o755)
         words = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env", f"DBUS_SYSTEM_BUS_ADDRESS=unix:path={self.bin}/bus", PROGRAMS["affinityctl"],
                  "--runtime-dir", self.tested.folder / "run", "explain")
-        for pid, count in ((self.web.pid, 2), (os.getpid(), 3)):
+        # Neither wants it: nothing below any holds, and what is below not does.
+        for name, match in (("either", {"any": [{"comm": "x"}, {"comm": "y"}]}), ("neither", {"not": {"user": "root"}})):
+            self.tested.write(name, policy(match={"comm": self.name("web")} | match, priority=5))
+        wait_for(lambda: len(self.tested.status()["policies"]) == 3, "they are in force")
+        for pid, count in ((self.web.pid, 4), (os.getpid(), 5)):
             with self.subTest(pid):
                 said = run(*words, pid, code=0).out
                 self.assertEqual(count, said.count("not shown to other users"), said)
-                self.assertNotIn('""', said)
+                self.assertNotRegex(said, '""|[(]-|: -')
 
     def test_no_word_is_a_command(self):
         trace = self.bin / "trace"

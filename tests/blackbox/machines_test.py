@@ -222,7 +222,7 @@ class Named(House):
         daemon = self.daemon(web=policy("web", cpus="1", bind="set"))
         self.expect(web, "1")
         daemon.passes(2)
-        self.assertIn("had CPUs of its own before (0: CPUAffinity=", daemon.policy("web")["note"])
+        self.assertIn("had CPUs of its own (0: CPUAffinity=", str(daemon.status()["notes"]))
 
     def test_other_names_of_an_interface(self):
         file = self.bin / "nic.yaml"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of the house are true: no file of others is written to, a verdict stands on figures, and a screen and its JSON say the same."""
+import json
 import os
 import pathlib
 import sys
 
 from house import PROGRAMS, House, affinityctl, allowed, document, group, policy, run, set_mask, wait_for
+from machines import OnMachine
 from nets import Net
 from recorded import Recorded
 
@@ -58,7 +60,7 @@ class Check(House):
         file = self.bin / "web.yaml"
         for prior, told in (({}, True), ({"prior": "keep"}, False)):
             file.write_text(document(**policy(match={"unit": name}, cpus="1", **prior)), encoding="utf-8")
-            self.assertEqual(told, f"{name} has CPUAffinity=0 of its own, which this policy replaces" in affinityctl("check", file).out)
+            self.assertEqual(told, f"{name} has CPUs of its own (CPUAffinity=0), which this policy replaces" in affinityctl("check", file).out)
 
 
 class PlanOfAFile(House):
@@ -129,6 +131,91 @@ class Health(House):
                     self.assertIn(one["message"].split()[0], said)
                 daemon.ctl("status", "--quiet", code=code)
                 mend()
+
+
+class OneVerdict(OnMachine):
+    """The daemon judges, once: a reader of the bus, status, metrics and doctor say the same."""
+
+    def test_the_bus_status_and_metrics_agree(self):
+        web = self.program("web")
+        daemon = self.daemon({"reconcile": "1h"}, web=policy("web", cpus="1", bind="set", settle=0))
+        self.expect(web, "1")
+        daemon.calm()
+        seen = set()
+        for change, name in ((lambda: None, ""), (lambda: set_mask(web.pid, "0"), "drift/web"), (lambda: daemon.write("bad", "version: 1\nmatch: {comm: x}\ncpuz: 1\n"), "file/bad"),
+                             (lambda: daemon.ctl("acknowledge", "file/bad"), "file/bad")):
+            change()
+            wait_for(lambda name=name: name in [""] + [problem["name"] for problem in daemon.status()["problems"]], daemon.status)
+            # A pass may come between two questions.
+            said = wait_for(lambda: (lambda before, status, metrics, after: before == after and (before, status, metrics))
+                            (self.bus(daemon), daemon.status(), daemon.ctl("metrics").out, self.bus(daemon)), "answers of one moment")
+            (health, problems), status, metrics = said
+            self.assertEqual((health, problems), (status["health"], status["problems"]))
+            self.assertIn(f'affinityd_health{{health="{health}"}} 1', metrics)
+            for problem in problems:
+                self.assertIn(f'affinityd_problems{{kind="{problem["kind"]}",severity="{problem["severity"]}"}} 1', metrics)
+            seen |= {health} | {problem["severity"] for problem in problems}
+        self.assertLessEqual({"ok", "attention", "acknowledged"}, seen)
+
+    def bus(self, daemon):
+        status = json.loads(daemon.call("GetStatus")[2])
+        return status["health"], status["problems"]
+
+    def agree(self, daemon, kind):
+        """Each finding of the kind is in status and in doctor, with the same words and gravity."""
+        def told():
+            status = daemon.status()
+            return [one for one in status["problems"] + status["notes"] if one["kind"] == kind]
+        found = wait_for(told, lambda: f"a finding {kind}: {daemon.status()['problems']}")
+        doctor = daemon.ctl("doctor", "--json", code=None).json["findings"]
+        ours = {(finding["sentence"].rpartition(": ")[2], finding["mend"], finding["severity"]) for finding in doctor if finding["id"] == kind}
+        self.assertEqual({(one["message"].rpartition(": ")[2], one["hint"], "note" if one["severity"] == "note" else "warning") for one in found}, ours)
+        needs = any(one["severity"] == "attention" for one in found)
+        self.assertLessEqual(needs, daemon.ctl("doctor", code=(0, 3)).code == 3 == daemon.ctl("status", code=(0, 3)).code)
+
+    def test_doctor_and_status_tell_of_cpus_of_a_unit(self):
+        self.program("web", first_mask="0")
+        self.agree(self.daemon(web=policy("web", cpus="1", bind="set")), "own-cpus")
+
+    def test_doctor_and_status_tell_of_missing_process_events(self):
+        self.agree(self.daemon(None, (), ("unshare", "-n"), web=policy("web", cpus="1")), "events")
+
+    def test_doctor_and_status_tell_that_nothing_can_be_steered(self):
+        words = ("setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin")
+        self.agree(self.daemon(None, (), words, web=policy("web", affinity="full", nics="auto")), "steering")
+
+    def test_doctor_and_status_tell_of_read_only_queues(self):
+        self.nic()
+        self.MORE = "mount -o remount,bind,ro /proc/irq && "
+        self.agree(self.acting(nic={"version": 1, "affinity": "irq", "nics": ["eth0"]}), "refused")
+
+    def test_doctor_and_status_tell_of_rps_that_no_policy_asks_for(self):
+        self.nic(queues=4)
+        self.machine.put("sys/class/net/eth0/queues/rx-1/rps_cpus", "f")
+        self.agree(self.acting(), "rps-left")
+
+
+class Fences(House):
+    def test_check_and_status_tell_why_no_cpuset_holds_a_program(self):
+        self.program("web")
+        for made, words, hint in ((":", "unified cgroup hierarchy", "systemd.unified_cgroup_hierarchy=1"),
+                                  ("touch /sys/fs/cgroup/cgroup.controllers", "in no unit", "service of systemd")):
+            with self.subTest(words):
+                script = f'mount --make-rprivate / && mount -t tmpfs none /sys/fs/cgroup && {made} && exec "$@"'
+                daemon = self.daemon(None, (), ("unshare", "--mount", "--cgroup", "sh", "-c", script, "sh"), web=policy("web", cpus="1", means="cpuset"))
+                problem = wait_for(lambda: next((one for one in daemon.status()["problems"] if one["kind"] == "unit"), None), daemon.status)
+                self.assertIn(words, problem["message"])
+                self.assertIn(hint, problem["hint"])
+                told = daemon.ctl("check", "--json", daemon.policies).json["diagnostics"]
+                self.assertIn((problem["message"], problem["hint"]), [(one["message"], one["hint"]) for one in told])
+                daemon.stop()
+
+
+class Models(House):
+    def test_auto_is_one_word(self):
+        daemon = self.daemon(web=policy("web", affinity="auto", cpus="1"))
+        for verb in ("status", "policies"):
+            self.assertRegex(daemon.ctl(verb, *("--policies", daemon.policies) * (verb == "policies")).out, r"(?m)^web( +0)? +auto +[-0] ")
 
 
 class ExitStatuses(House):

@@ -73,6 +73,20 @@ for i in range(number):
         lost += 1
 print(json.dumps({"workers": workers, "local": local, "lost": lost}))
 """
+# Another program of type sk_lookup, which lets everything pass, in this network namespace until it ends. See bpf(2).
+FOREIGN = """import ctypes, os, struct, sys
+call, number = ctypes.CDLL(None, use_errno=True).syscall, {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+def bpf(command, text):
+    made = call(number, command, ctypes.create_string_buffer(text, 128), 128)
+    assert made >= 0, os.strerror(ctypes.get_errno())
+    return made
+code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, 1, 0x95, 0, 0, 0))
+license = ctypes.create_string_buffer(b"GPL")
+program = bpf(5, struct.pack("<IIQQIIQII16sII", 30, 2, ctypes.addressof(code), ctypes.addressof(license), 0, 0, 0, 0, 0, b"foreign", 0, 36))
+link = bpf(28, struct.pack("<III", program, os.open("/proc/self/ns/net", os.O_RDONLY), 36))
+print("ready", flush=True)
+sys.stdin.read()
+"""
 NUMBER = 1500
 # So many clients at once, for so many seconds; how many connections were answered, and how many not within a second.
 CROWD = """import json, os, socket, sys, threading, time
@@ -518,11 +532,12 @@ class Steered(Served):
         self.stack.callback(os.kill, daemon.process.pid, signal.SIGCONT)
         for turn in range(2):
             with contextlib.ExitStack() as stack:
-                for _ in range(1000):  # until it has the number of the first, which another test may have for some seconds
-                    other = Namespace(stack, f"affinity-other-{self.mark}")
-                    if turn == 0 or os.stat(f"/run/netns/{other.name}").st_ino == inodes[0]:
-                        break
+                end = time.monotonic() + 200  # another test may have the number of the first for as long as it lasts
+                other = Namespace(stack, f"affinity-other-{self.mark}")
+                while turn == 1 and os.stat(f"/run/netns/{other.name}").st_ino != inodes[0] and time.monotonic() < end:
                     stack.close()
+                    time.sleep(0.05)
+                    other = Namespace(stack, f"affinity-other-{self.mark}")
                 inodes.append(os.stat(f"/run/netns/{other.name}").st_ino)
                 other.ip("link", "set", "lo", "up")
                 server = Program(stack, other.command(*python(WORKERS, self.name("server"), "127.0.0.1", "2", "256")))
@@ -582,7 +597,7 @@ class Servers(Served):
         wait_for(is_steered, lambda: f"listeners are steered: {daemon.policy('web')} {daemon.problems()}")
         steered = self.witnessed(server, load)
         report(f"{pathlib.Path(command[0]).name.split('.')[0]} {self._testMethodName}: bpftrace sees {steered:.1f} % of reads where packets arrive, {without:.1f} % without steering")
-        self.assertGreaterEqual(steered, 97)
+        self.assertGreaterEqual(steered, 95)
         self.assertLess(without, 80)
 
     def test_nginx_reads_where_packets_arrive(self):
@@ -698,6 +713,19 @@ class Servers(Served):
             self.expect(pid, group)
         daemon.write("web", policy("server", **keys, steer="none"))
         wait_for(lambda: {allowed(pid) for pid in pids} == {"0", "1"}, lambda: f"steer: none leaves the policy's own: {[allowed(pid) for pid in pids]}")
+
+    def test_where_another_program_steers_workers_have_the_cache_group(self):
+        nic = self.pair(queues=2)
+        foreign = self.spawn(*self.near.command(*python(FOREIGN)), stdin=-1, stdout=-1, text=True)
+        self.assertEqual("ready\n", foreign.process.stdout.readline())
+        daemon = self.inside({"reconcile": "1s"}, web=policy("server", affinity="full", nics=[nic], spread="core", bind="core"))
+        server = self.spawn(*self.near.command(*python(WORKERS, self.name("server"), "10.99.0.1", "2", "256")))
+        pids = wait_for(lambda: children(server.pid), "it has two workers") + [server.pid]
+        wait_for(lambda: all(any(words in text for text in daemon.problems()) for words in ("another sk_lookup program", "widened to the cache group")),
+                 lambda: f"both are said: {daemon.problems()}")
+        group = run("cat", "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list").out.strip() or self.everywhere
+        for pid in pids:
+            self.expect(pid, group)
 
     def test_postgresql_processes_go_to_where_packets_arrive(self):
         data, title = self.bin / "data", self.name("pg")

@@ -398,6 +398,26 @@ class Trials(House):
         after = copy.read_text(encoding="utf-8")
         self.assertTrue(after == in_force or self.tested.text().count("reloading") > 1, "the new text is kept before it is in force")
 
+    def test_keep_says_where_the_daemon_cannot_read_what_it_wrote(self):
+        web = self.program("web")
+        self.start(self.file(cpus="0"))
+        self.expect(web, "0")
+        self.tested.policies.chmod(0o777)  # no policies are read from there
+        said = self.tested.ctl("keep", "web", code=1).text
+        self.assertIn("web.yaml is written, but the daemon does not read it: ", said)
+        self.assertNotIn("had ended by then", said)
+        self.tested.policies.chmod(0o755)
+        self.tested.ctl("apply")
+        self.expect(web, "0")
+
+    def test_a_policy_without_effect_is_compared_with_the_one_that_it_replaces(self):
+        web = self.program("web")
+        self.tested.write("web", document(**self.own(policy("web", cpus="0", bind="set", settle=0))))
+        self.expect(web, "0")
+        self.start(self.file(affinity="none"), length=60)
+        wait_for(lambda: self.trials()["web"]["seconds_until_placed"] == 0, "it has its turn")
+        wait_for(lambda: self.trials()["web"]["seconds_until_placed"] > 0, "its turn ends", patience=50)
+
     def test_a_reload_that_fails_at_the_end_leaves_nothing_behind(self):
         web = self.program("web")
         end = self.start(self.file(cpus="0"))

@@ -203,6 +203,9 @@ TEST_F(ExecutorTest, DivertsAnInterruptWhoseCpuIsFull) {
     EXPECT_EQ(enforcer_.settings[irq], Setting(CpuSet{3}));
     EXPECT_EQ(executor_->journal().find(irq)->original, Setting(all));
     EXPECT_FALSE(run(irq, CpuSet{3}, CpuSet{1})) << "for a while";
+    EXPECT_TRUE(run(irq, CpuSet{3}, CpuSet{0}));
+    EXPECT_EQ(executor_->rest(irq), nullptr) << "it has what is wanted now, on a CPU with room";
+    EXPECT_EQ(kinds(run(irq, CpuSet{0}, CpuSet{1})), std::vector{Kind::diverted});
     now_ += 11min;
     EXPECT_TRUE(run(irq, CpuSet{3}, CpuSet{1}));
     enforcer_.full = all;

@@ -28,20 +28,7 @@ namespace {
 constexpr const char* in_place = "in place";
 constexpr const char* not_yet = "not yet";
 constexpr const char* no_answer = "systemd does not answer for it";
-
-/// The systemd unit of a process and that unit's control group, from a path as /proc/PID/cgroup has it. No
-/// value: the process is in no unit whose AllowedCPUs= this machine's systemd could set: units of users
-/// belong to other managers, and slices and init.scope are never fenced.
-std::optional<std::pair<std::string, std::string>> find_unit(std::string_view cgroup) {
-    auto unit = policy::parse_cgroup_path(cgroup).unit;
-    const bool has_processes = unit.ends_with(".service") || unit.ends_with(".scope");
-    const bool is_users = cgroup.find("/user@") != std::string_view::npos;
-    const auto at = cgroup.find("/" + unit);
-    if (!has_processes || is_users || unit == "init.scope" || at == std::string_view::npos)
-        return std::nullopt;
-    auto folder = std::string(cgroup.substr(0, at + 1 + unit.size()));
-    return std::pair(std::move(unit), std::move(folder));
-}
+constexpr const char* not_here = "cpusets of units need the unified cgroup hierarchy";
 
 const planner::ResolvedPolicy* find_cpuset_policy(const Current& current, std::string_view name) {
     const auto* found = current.placements().find(name);
@@ -81,8 +68,7 @@ class Fences final : public Behaviour {
     void begin_stop(bool is_handover) override;
     bool is_quiet() const override;
     void report(status::Overview& into) const override;
-    std::vector<planner::Problem> problems() const override;
-    const char* kind() const override { return "unit"; }
+    std::vector<status::Finding> problems() const override;
     /// Adds the unit of a process under `means: cpuset`, by its control group, and that unit's state.
     void explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const override;
 
@@ -124,7 +110,7 @@ void Fences::find_all() {
     for (const auto& [policy, its_groups] : tasks_.groups()) {
         if (find_cpuset_policy(shared_.current, policy) == nullptr) continue;
         for (const auto& group : its_groups)
-            if (auto place = find_unit(group)) {
+            if (auto place = policy::find_fence(group)) {
                 auto& unit = units_[place->first];
                 unit.folder = std::move(place->second);
                 unit.policies.insert(policy);
@@ -132,6 +118,10 @@ void Fences::find_all() {
                 without_unit_.emplace(policy, group);
             }
     }
+    for (const auto& [pid, process] : tasks_.table().processes())
+        if (const auto& policy = shared_.current->policy(process.policy);
+            policy.means == policy::Means::cpuset && !tasks_.groups().contains(policy.name))
+            without_unit_.emplace(policy.name, "/");
     for (const auto& entry : shared_.journal().queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
@@ -179,8 +169,7 @@ void Fences::look(const std::string& name, Unit& unit) {
 std::string Fences::obstacle_of(Unit& unit) const {
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     if (unit.policies.size() > 1) return "claimed by another policy too";
-    if (!shared_.root.sys().exists("fs/cgroup/cgroup.controllers"))
-        return "cpusets of units need the unified cgroup hierarchy";
+    if (!inventory::has_unified_cgroups(shared_.root.sys())) return not_here;
     if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
     unit.cpus = policy->allowed;
     const auto pids = processes_below(shared_.root.sys(), unit.folder);
@@ -325,21 +314,21 @@ void Fences::report(status::Overview& into) const {
     }
 }
 
-std::vector<planner::Problem> Fences::problems() const {
-    std::vector<planner::Problem> list;
+std::vector<status::Finding> Fences::problems() const {
+    std::vector<status::Finding> list;
+    const bool is_possible = inventory::has_unified_cgroups(shared_.root.sys());
     for (const auto& [policy, group] : without_unit_)
-        list.push_back({policy, "control group " + group,
-                        "its processes are in no unit of the system: affinity alone is used",
-                        "start them as a service of systemd"});
+        list.push_back(status::finding(is_possible ? status::Ailment::no_unit : status::Ailment::no_unified,
+                                       policy, "control group " + group));
     for (const auto& [name, unit] : units_)
         if (is_wanted(unit) && !unit.state.empty() && unit.state != in_place)
-            list.push_back({*unit.policies.begin(), name, unit.state + ": affinity alone is used",
-                            "systemctl status " + name});
+            list.push_back(
+                status::finding(status::Ailment::no_fence, *unit.policies.begin(), name, {unit.state, name}));
     return list;
 }
 
 void Fences::explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const {
-    const auto place = find_unit(scan.facts().cgroup());
+    const auto place = policy::find_fence(scan.facts().cgroup());
     const auto unit = place ? units_.find(place->first) : units_.end();
     if (unit == units_.end() || !unit->second.policies.contains(into.policy)) return;
     into.fenced_unit = unit->first;

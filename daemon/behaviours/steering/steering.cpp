@@ -379,7 +379,17 @@ void Steering::decide(const TaskId& task, Mover& mover) {
     tasks_.process_changed(process->id.tid);
 }
 
-void Steering::begin_pass() { shared_.current->use_steering(why_not_.empty()); }
+/// Policies that have all their listeners where another program steers can be steered nowhere.
+void Steering::begin_pass() {
+    machine::Machine::Unsteered unsteered{.all = !why_not_.empty(), .owners = {}};
+    for (const auto& [name, space] : spaces_)
+        if (!space.lanes && !space.trouble.empty())
+            unsteered.owners.insert(space.policies.begin(), space.policies.end());
+    for (const auto& [name, space] : spaces_)
+        for (const auto& policy : space.policies)
+            if (space.lanes) unsteered.owners.erase(policy);
+    shared_.current->use_steering(std::move(unsteered));
+}
 
 Slices Steering::after_tasks() {
     const auto none = without_connections();
@@ -438,6 +448,7 @@ std::map<std::uint64_t, std::vector<TaskId>> Steering::steered_processes() {
 /// `trouble` is told once in the log, and by status as long as it lasts; "": there is none.
 void Steering::tell(Space& space, std::string trouble) {
     if (!trouble.empty() && trouble != space.trouble) shared_.log.warn(trouble);
+    if (trouble.empty() != space.trouble.empty()) shared_.want_pass(); // `bind: core` is another
     space.trouble = std::move(trouble);
 }
 
@@ -482,6 +493,9 @@ bool Steering::begin(std::uint64_t name, Space& space, int process) {
 
 void Steering::look_at(std::uint64_t name, Space& space, const Processes& processes, const Takers& takers) {
     mark(name, space, processes);
+    space.policies.clear();
+    for (const auto* process : processes)
+        space.policies.insert(shared_.current->policy(process->policy).name);
     if (!space.lanes && !begin(name, space, processes.front()->id.tid)) return;
     std::vector<int> pids;
     for (const auto* process : processes)
@@ -667,6 +681,7 @@ void Steering::weigh(Space& space, const Takers& takers) {
     if (now < space.minute + fair_time) return;
     const bool is_begun = std::exchange(space.minute, now) != Clock::time_point{};
     for (const auto& service : space.in_force) {
+        if (service.is_dual) continue; // has the slots of another
         std::uint64_t all = 0;
         for (const auto cookie : service.slots)
             if (const auto& its = space.taken[cookie]; its.now > its.before) all += its.now - its.before;
@@ -684,8 +699,8 @@ void Steering::weigh(Space& space, const Takers& takers) {
 }
 
 /// Lists what takes connections or datagrams on these ports. Once listeners have been read, the kernel notes
-/// new ones. When they were read, in ns of the monotonic clock; 0: not all of them were read again; no value:
-/// there are too many.
+/// new ones. When they were read, in ns of the monotonic clock; 0: the list was cut, and what was known
+/// before counts, too; no value: it was cut the first time, so too little is known.
 std::optional<std::uint64_t> Steering::list_others(int process, Space& space,
                                                    const std::set<Port>& ports) const {
     const auto now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
@@ -967,29 +982,22 @@ void Steering::explain(const inventory::ProcessScan& scan, status::ProcessExplan
         into.accepting.pinned = trouble->second.trouble;
 }
 
-std::vector<planner::Problem> Steering::problems() const {
-    std::vector<planner::Problem> list;
-    const auto add = [&](std::string text, const char* remedy) {
-        list.push_back({{}, "steering", std::move(text), remedy});
+std::vector<status::Finding> Steering::problems() const {
+    using status::Ailment;
+    std::vector<status::Finding> list;
+    const auto add = [&](Ailment kind, const std::vector<std::string>& seen) {
+        list.push_back(status::finding(kind, "", "steering", seen));
     };
-    const auto* const needs = "affinityd(8) says which capabilities and kernel options BPF needs";
-    if (!why_not_.empty()) add("nothing is steered or counted: " + why_not_, needs);
-    if (paused_ && Clock::now() < *paused_ + fair_time)
-        add("other programs open listeners on more addresses than can be noted: for moments of the last "
-            "minute connections were the kernel's choice",
-            "ss -ltnp");
+    if (!why_not_.empty()) add(Ailment::no_bpf, {why_not_});
+    if (paused_ && Clock::now() < *paused_ + fair_time) add(Ailment::crowd_of_addresses, {});
     const auto left_out =
         std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });
     if (left_out > 0)
-        add(fmt::format("{} network namespaces are not steered: at most {} are, and {} of one user", left_out,
-                        most_spaces, most_spaces_of_user),
-            "use steer: none where it is not worth it");
+        add(Ailment::namespaces_left,
+            {std::to_string(left_out), std::to_string(most_spaces), std::to_string(most_spaces_of_user)});
     for (const auto& [name, space] : spaces_) {
-        if (!space.trouble.empty()) add(space.trouble, needs);
-        if (!space.no_room.empty())
-            add(fmt::format("{} (network namespace {}): the rest is the kernel's choice", space.no_room,
-                            name),
-                "ss -ltunp");
+        if (!space.trouble.empty()) add(Ailment::namespace_trouble, {space.trouble});
+        if (!space.no_room.empty()) add(Ailment::no_room, {space.no_room, std::to_string(name)});
     }
     return list;
 }

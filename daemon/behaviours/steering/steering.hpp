@@ -49,8 +49,7 @@ class Steering final : public Behaviour {
     void count(const std::string& policy, Counters& into) override;
     void report(status::Overview& into) const override;
     void explain(const inventory::ProcessScan& scan, status::ProcessExplanation& into) const override;
-    std::vector<planner::Problem> problems() const override;
-    const char* kind() const override { return "steering"; }
+    std::vector<status::Finding> problems() const override;
 
   private:
     /// Reads of the policy's sockets that were counted since the daemon began, of which the packets arrived
@@ -118,7 +117,8 @@ class Steering final : public Behaviour {
     /// A network namespace with processes whose policies steer.
     struct Space {
         std::optional<steer::Lanes> lanes;
-        std::string trouble; ///< that it is not steered, or as before, and why; ""
+        std::string trouble;              ///< that it is not steered, or as before, and why; ""
+        std::set<std::string> policies{}; ///< of its processes
         Clock::time_point retry{};
         std::optional<unsigned> owner{}; ///< user of a process, whose namespaces are bounded
         bool is_left_out = false;        ///< others are steered, and there is no room for this one

@@ -63,8 +63,8 @@ std::vector<planner::AutoCandidate> Automatic::candidates(const policy::Policy& 
     if (queues_of(policy).empty()) return found;
     found.push_back({Model::full, Steer::none});
     const auto steer = shared_.current->steer_of(policy);
-    const bool can_steer =
-        !shared_.current->machine().cannot_steer || steer == Steer::tasks || steer == Steer::flows;
+    const bool can_steer = !shared_.current->machine().unsteered.contains(policy.name) ||
+                           steer == Steer::tasks || steer == Steer::flows;
     if (steer != Steer::none && can_steer) found.push_back({Model::full, Steer::automatic});
     return found;
 }

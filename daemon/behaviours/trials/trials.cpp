@@ -33,7 +33,8 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view first_word = "#affinityd-trial-2";
 constexpr std::size_t longest_name = 100, longest_head = 200;
-constexpr double usual_round = 10, shortest_round = 1, most_rounds = 240, fewest_rounds = 24;
+// A round takes a 24th of its trial, at least 1 s, and at most 10 s or a 240th, whichever is longer.
+constexpr double usual_round = 10, shortest_round = 1, rounds_of_long = 240, rounds_of_short = 24;
 constexpr std::size_t most_ended = 8;
 
 /// A name that is one component of a path, and can stand in a line of a log.
@@ -55,7 +56,7 @@ struct Trial {
     [[nodiscard]] planner::Judgement judgement() const {
         return planner::judge(turns.rounds(0), turns.rounds(1));
     }
-    /// Seconds: as long as tasks need to show an effect, and some twelve blocks where that is possible.
+    /// In seconds.
     [[nodiscard]] static double round_of(std::chrono::milliseconds length);
     [[nodiscard]] status::TrialStatus status(std::chrono::milliseconds now) const;
 };
@@ -93,7 +94,8 @@ class Trials {
     std::vector<Trial> trials_;
 };
 
-/// Puts policies on trial, judges them each second, and takes them back; `affinity: auto` tries by itself.
+/// Puts policies on trial, compares both turns each second, and takes them back when their time is over,
+/// whatever the verdict; `affinity: auto` tries by itself.
 class TrialRunner final : public Behaviour {
   public:
     explicit TrialRunner(Daemon& daemon);
@@ -168,7 +170,8 @@ std::string seconds_of(milliseconds time) {
 
 double Trial::round_of(milliseconds length) {
     const double seconds = std::chrono::duration<double>(length).count();
-    return std::clamp(seconds / fewest_rounds, shortest_round, std::max(usual_round, seconds / most_rounds));
+    return std::clamp(seconds / rounds_of_short, shortest_round,
+                      std::max(usual_round, seconds / rounds_of_long));
 }
 
 status::TrialStatus Trial::status(milliseconds now) const {
@@ -474,7 +477,9 @@ void TrialRunner::look() {
         }
         const auto index = static_cast<std::size_t>(found - policies.begin());
         const auto effect = effects_.look(index, trial.turns.is_settling());
-        const bool is_in_force = found->at.file == trial.file && found->model != policy::Model::none;
+        // A new policy's text is there in both turns, in one of them without effect.
+        const bool is_in_force =
+            found->at.file == trial.file && (found->model != policy::Model::none || !trial.replaces.empty());
         if (is_in_force != trial.is_placed() || !trial.turns.add(effect)) continue;
         const auto before = trial.turns.present();
         trial.turns.count();

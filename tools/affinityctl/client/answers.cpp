@@ -98,9 +98,10 @@ std::string record_cost(const json& record) {
 }
 
 std::string model_of(const json& policy) {
-    const auto model = text_of(policy, "affinity") + (policy.contains("auto") ? ", auto" : "");
+    const bool is_auto = policy.contains("auto"); // a note says which model is in force
+    const auto model = is_auto ? "auto" : text_of(policy, "affinity");
     if (policy.value("released", false)) return model + ", released";
-    return policy.value("active", true) ? model : model + ", off";
+    return is_auto || policy.value("active", true) ? model : model + ", off";
 }
 
 bool has_note(const json& policy, std::string_view begin) { return text(policy, "note").starts_with(begin); }
@@ -168,9 +169,9 @@ constexpr Field not_steered[] = {
 };
 constexpr Field problems[] = {
     {"name", "", "text*", "its kind and policy, file or interface, as `acknowledge` takes it"},
-    {"severity", "", "text*", "attention; settling: the next pass corrects it; acknowledged"},
+    {"severity", "", "text*", "attention; settling: the next pass corrects it; acknowledged; note"},
     {"until", "", "time*", "acknowledged until then"},
-    {"kind", "", "text*", "drift, fight, refused, cpuset, vector, file, policy, nic, claim, journal, process, listener, events, rights, unit, steering or throughput"},
+    {"kind", "", "text*", "drift, fight, refused, cpuset, vector, file, policy, nic, claim, journal, process, listener, events, rights, unit, steering or throughput; of notes own-cpus, rps-left or immovable"},
     {"policy", "", "text", "the policy, empty for none"},
     {"subject", "", "text", "the thread, queue, file or interface"},
     {"message", "", "text", "the fault"},
@@ -435,6 +436,7 @@ constexpr Field statuses[] = {
     {"subject", "", "text*", "of `status SUBJECT`: its name"},
     {"health", "", "text", "ok, settling or attention"},
     {"problems", "", "object[]", "all that the screen names, the gravest first", problems},
+    {"notes", "", "object[]", "findings that are no part of the verdict", problems},
     {"problems_elsewhere", "", "count*", "of `status SUBJECT`: problems of others"},
     {"version", "", "text", "the daemon's version"},
     {"pid", "", "count", "its process"},
@@ -652,6 +654,15 @@ about_policies(const std::vector<std::pair<std::string, std::string>>& policies_
                                                     fmt::join(names, ", "), sentence));
     return lines;
 }
+
+std::string sentence_of(const json& problem) {
+    auto policy = text(problem, "policy"), subject = text(problem, "subject");
+    if (!policy.empty()) policy = "policy " + policy;
+    const auto about = policy + (policy.empty() || subject.empty() ? "" : ", ") + subject;
+    return about + (about.empty() ? "" : ": ") + text(problem, "message");
+}
+
+bool needs_attention(const json& status) { return text(status, "health") == "attention"; }
 
 std::string balance_line(const json& answer) { return text(member(answer, "balance"), "text"); }
 

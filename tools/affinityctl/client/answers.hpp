@@ -16,7 +16,7 @@
 namespace affinityctl {
 
 // Fields of the daemon's answers, which are printed as they come. Their types and help are those of --json.
-extern const Fields status_answer;  ///< with the verdict of the verb `status`
+extern const Fields status_answer;
 extern const Fields plan_answer;    ///< with what a recorded machine adds
 extern const Fields explain_answer; ///< of any subject
 extern const Fields history_answer;
@@ -53,6 +53,12 @@ about_policies(const std::vector<std::pair<std::string, std::string>>& policies_
 
 /// Crowded cores in one line, as a status or plan says; "" for none.
 [[nodiscard]] std::string balance_line(const nlohmann::json& answer);
+
+/// True if an administrator should act.
+[[nodiscard]] bool needs_attention(const nlohmann::json& status);
+
+/// "policy web, eth0: it has no queue that could be placed".
+[[nodiscard]] std::string sentence_of(const nlohmann::json& problem);
 
 /// Text for a machine without policies.
 inline constexpr const char* no_policies =

@@ -3,7 +3,6 @@
 
 #include "affinityctl/client/answers.hpp"
 #include "affinityctl/client/call.hpp"
-#include "affinityctl/client/findings.hpp"
 #include "base/escape.hpp"
 
 #include <algorithm>
@@ -221,14 +220,12 @@ std::size_t add_nics(const json& status, Metrics& into) {
     return known.left_out;
 }
 
-/// As the screen of `status` has it.
 void add_health(const json& status, Metrics& into) {
-    const auto verdict = judged(status);
     for (const char* health : {"ok", "settling", "attention"})
-        into.add(fields::health_figures, record(fields::health_figures, {text(verdict, "health") == health}),
+        into.add(fields::health_figures, record(fields::health_figures, {text(status, "health") == health}),
                  {}, {{"health", health}});
     std::map<std::pair<std::string, std::string>, std::size_t> problems; // by kind and severity
-    for (const auto& problem : list(verdict, "problems"))
+    for (const auto& problem : list(status, "problems"))
         ++problems[{text(problem, "kind"), text(problem, "severity")}];
     for (const auto& [its, number] : problems)
         into.add(fields::problem_figures, record(fields::problem_figures, {number}), {},

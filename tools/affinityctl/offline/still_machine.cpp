@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"
 #include "machine/reader.hpp"
@@ -177,6 +178,7 @@ bool StillMachine::is_recorded(const SeenProcess& process, const std::string& fi
     if (field == "exe") return !process.scan.facts().exe().empty();
     if (field == "cmdline") return has("cmdline");
     if (field == "unit" || field == "cgroup" || field == "container") return has("cgroup");
+    if (field == "pod" || field == "namespace") return affinityd::inventory::tells_pods(processes_root_);
     if (field == "listen") return processes_root_.proc().text("net/tcp") || has("net/tcp");
     return true;
 }

@@ -15,7 +15,6 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/args.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,6 +25,7 @@ namespace machine = affinityd::machine;
 namespace netdev = affinityd::netdev;
 namespace planner = affinityd::planner;
 namespace policy = affinityd::policy;
+namespace status = affinityd::status;
 namespace topology = affinityd::topology;
 using affinityd::counted;
 using affinityd::CpuSet;
@@ -38,119 +38,7 @@ using planner::groups_of;
 namespace {
 
 using policy::Model;
-using policy::Severity;
-
-// In the order of the table.
-enum class Ailment : std::uint8_t {
-    irqbalance,
-    sched_ext,
-    tuned,
-    isolated_cpus,
-    irq_on_isolated,
-    irq_on_container,
-    service_on_container,
-    isolated_container,
-    queues_on_one_cpu,
-    queues_on_one_node,
-    queues_stacked,
-    nic_far,
-    few_queues,
-    rps_left,
-    xps_unset,
-    reuseport_off,
-    unknown_label,
-    managed_irq,
-    boot_words,
-    two_nodes,
-    far_memory,
-    powersave,
-    deep_idle,
-    steal
-};
-
-struct AilmentText {
-    const char* id;
-    Severity severity;
-    const char *sentence, *mend; ///< {0}, {1} ...: what was seen
-};
-
-// clang-format off
-constexpr std::array ailments{
-    AilmentText{"irqbalance", Severity::warning,
-     "irqbalance (pid {0}) may move {1} of the {2} interrupts that are under policy",
-     "systemctl disable --now irqbalance"},
-    AilmentText{"sched-ext", Severity::warning,
-     "the sched_ext scheduler {0} chooses the CPUs of all tasks by its own rules",
-     "systemctl stop scx_loader scx"},
-    AilmentText{"tuned", Severity::warning,
-     "TuneD (pid {0}) runs profile {1}, which sets masks of tasks and interrupts{2}",
-     "tuned-adm profile throughput-performance"},
-    AilmentText{"isolated-cpus", Severity::warning,
-     "policy {0} has isolated CPUs ({1}) among others ({2}): the kernel balances no load over isolated CPUs",
-     "policy {0}: cpus: {2}"},
-    AilmentText{"irq-on-isolated", Severity::warning,
-     "{0} on CPUs that are set apart ({1}): IRQ {2} ({3}) came {4} times to CPU {5}",
-     "a policy: {{version: 1, affinity: irq, irqs: [{6}], cpus: \"housekeeping - ({1})\"}}"},
-    AilmentText{"irq-on-container", Severity::warning,
-     "{0} to CPUs {1}, which only {2}: IRQ {3} ({4})",
-     "a policy: {{version: 1, affinity: irq, {5}, cpus: \"housekeeping - ({1})\"}}"},
-    AilmentText{"service-on-container", Severity::warning,
-     "{0} may run on CPUs {1}, which only {2}: {3}",
-     "a policy: {{version: 1, match: {{unit: {4}}}, cpus: \"housekeeping - ({1})\", bind: set}}"},
-    AilmentText{"isolated-container", Severity::warning,
-     "{0} of {1} share isolated {2} of {3}: the kernel balances no load over isolated CPUs",
-     "a policy: {{version: 1, match: {4}, cpus: \"{3}\", spread: cpu, bind: cpu}}"},
-    AilmentText{"queues-on-one-cpu", Severity::warning,
-     "all {0} of {1} fire on CPU {2} of {3} (at least {4} interrupts each)",
-     "a policy: {{version: 1, affinity: irq, {5}}}"},
-    AilmentText{"queues-on-one-node", Severity::warning,
-     "all {0} of {1} fire on node {2}, {3}",
-     "a policy: {{version: 1, affinity: irq, {4}}}"},
-    AilmentText{"queues-stacked", Severity::warning,
-     "{0} of {1} fire on CPU {2}, and {3} near it, such as that of CPU {4}, take none of its {5}",
-     "a policy: {{version: 1, affinity: irq, {6}}}"},
-    AilmentText{"nic-far", Severity::warning,
-     "policy {0} runs on CPUs {1}, and none of them is on node {2}, where its NIC {3} is",
-     "policy {0}: cpus: node:{2}"},
-    AilmentText{"few-queues", Severity::warning,
-     "{1} has {2} for the {3} workers of policy {0}",
-     "ethtool -L {1} {4} {5}"},
-    AilmentText{"rps-left", Severity::warning,
-     "{0} has {1} receive queues for {2} CPUs, and {3} of them still pass packets on to other CPUs (RPS)",
-     "a policy: {{version: 1, affinity: irq, nics: [{0}]}}"},
-    AilmentText{"xps-unset", Severity::note,
-     "{0} sends through {1} queues, and none has a map of CPUs (XPS)",
-     "a policy: {{version: 1, affinity: irq, nics: [{0}]}}"},
-    AilmentText{"reuseport-off", Severity::warning,
-     "{1} workers of policy {0} take the connections of port {2} from one socket, so none can be steered",
-     "a socket for each worker: \"listen {2} reuseport;\" in nginx, SO_REUSEPORT in other servers"},
-    AilmentText{"unknown-label", Severity::warning,
-     "{1} of {0} with labels of no known form, such as {2}, are dealt out without regard to queues",
-     "/etc/affinityd/labels.d/local.yaml: {{version: 1, labels: [{{label: \"{3}\", kind: {4}}}]}}"},
-    AilmentText{"managed-irq", Severity::note,
-     "the kernel lets no program move {1} that policy {0} wants placed, such as IRQ {2} ({3})",
-     "policy {0}: leave {3} out of irqs, or its interface out of nics"},
-    AilmentText{"boot-words", Severity::note,
-     "{0} of policy {1} (isolate: true) {2} the timer tick and callbacks of RCU, which no program can move",
-     "on the kernel's command line: nohz_full={3} rcu_nocbs={3} isolcpus=managed_irq,{3}"},
-    AilmentText{"two-nodes", Severity::warning,
-     "{1} of policy {0} should be on one node: pid {2}",
-     "affinityctl apply"},
-    AilmentText{"far-memory", Severity::warning,
-     "{1} of policy {0}: pid {2} ({3}) runs on node {4}, and {5} of its {6} MiB are on other nodes",
-     "policy {0}: memory: follow"},
-    AilmentText{"powersave", Severity::note,
-     "{0} of {1} CPUs keep to a low frequency (governor {2}), so measurements show that and not affinity",
-     "cpupower frequency-set -g performance"},
-    AilmentText{"deep-idle", Severity::note,
-     "the first CPU went {1} times into state {0}, which takes {2} us to leave: measurements show that too",
-     "cpupower idle-set -D {3}"},
-    AilmentText{"steal", Severity::warning,
-     "other guests of the host took {0} % of the CPU time of this one since it started",
-     "on the host: virsh vcpupin GUEST VCPU CPU"},
-};
-// clang-format on
-static_assert(ailments.size() == static_cast<std::size_t>(Ailment::steal) + 1);
+using status::Ailment;
 
 // From these on, a figure is a finding. Below them healthy machines are found, too.
 constexpr double most_stolen = 0.01;             ///< of the CPU time
@@ -293,13 +181,8 @@ class Examination {
     }
 
   private:
-    void add(Ailment ailment, std::initializer_list<std::string> seen) {
-        fmt::dynamic_format_arg_store<fmt::format_context> values;
-        for (const auto& value : seen)
-            values.push_back(value);
-        const auto& text = ailments.at(static_cast<std::size_t>(ailment));
-        findings_.push_back(
-            {text.id, text.severity, fmt::vformat(text.sentence, values), fmt::vformat(text.mend, values)});
+    void add(Ailment kind, const std::vector<std::string>& seen) {
+        findings_.push_back(status::finding(kind, "", "", seen));
     }
 
     void other_programs() {
@@ -528,23 +411,9 @@ class Examination {
                  counted(unused.size(), "core"), std::to_string(unused.front().first()), queues, subject});
     }
 
-    /// A policy sets this map.
-    [[nodiscard]] bool is_set(const netdev::Nic& nic, const netdev::Queue& queue) const {
-        return std::ranges::any_of(seen_.placements.queues, [&](const planner::QueueTarget& target) {
-            const auto* map = std::get_if<machine::SteeringMask>(&target.subject);
-            return map != nullptr && target.off.empty() && map->nic == nic.name &&
-                   map->direction == queue.direction && map->queue == queue.index;
-        });
-    }
-
     void interface(const netdev::Nic& nic) {
-        const auto receive = rx_count(nic);
-        const auto left = queues_of(nic, netdev::Direction::rx, [&](const auto& queue) {
-            return queue.steering && !queue.steering->empty() && !is_set(nic, queue);
-        });
-        if (const auto cpus = topology_.online.count(); cpus > 1 && receive >= cpus && !left.empty())
-            add(Ailment::rps_left,
-                {nic.name, std::to_string(receive), std::to_string(cpus), std::to_string(left.size())});
+        if (auto left = status::find_rps_left(seen_.machine, seen_.placements, nic))
+            findings_.push_back(std::move(*left));
         Lines lines;
         for (const auto& vector : seen_.machine.vectors_of(nic.name))
             if (const auto* line = seen_.machine.irqs.find(vector.irq);
@@ -570,7 +439,7 @@ class Examination {
         const auto all = queues_of(nic, netdev::Direction::tx,
                                    [](const auto& queue) { return queue.steering.has_value(); });
         if (all.size() > 1 && std::ranges::all_of(all, [&](const auto* queue) {
-                return queue->steering->empty() && !is_set(nic, *queue);
+                return queue->steering->empty() && !status::is_placed(seen_.placements, nic, *queue);
             }))
             add(Ailment::xps_unset, {nic.name, std::to_string(all.size())});
     }

@@ -5,8 +5,8 @@
 #include "inventory/task.hpp"
 #include "machine/machine.hpp"
 #include "planner/placements.hpp"
-#include "policy/diagnostic.hpp"
 #include "policy/policy.hpp"
+#include "status/findings.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -84,13 +84,8 @@ struct Examined {
     std::uint64_t cpu_time = 0, stolen_time = 0;       ///< of all CPUs since boot, in the same unit
 };
 
-/// Something that works against affinity, or makes measuring moot.
-struct Finding {
-    std::string_view id; ///< the same in all versions
-    affinityd::policy::Severity severity;
-    std::string sentence; ///< with the subject and the figure that was seen
-    std::string mend;     ///< a command, or the line of a policy
-};
+/// Findings that work against affinity, or make measuring moot.
+using affinityd::status::Finding;
 
 /// The findings, the gravest first. Pure.
 [[nodiscard]] std::vector<Finding> examine(const Examined& machine);

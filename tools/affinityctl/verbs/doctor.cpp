@@ -3,6 +3,7 @@
 #include "affinityctl/survey/doctor.hpp"
 
 #include "accounting/nic_usage.hpp"
+#include "affinityctl/client/answers.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
@@ -40,12 +41,12 @@ using affinityd::parse_number;
 using affinityd::split_words;
 using affinityd::host::Root;
 using affinityd::policy::Model;
-using affinityd::policy::Severity;
 using affinityd::policy::yaml_text;
 using nlohmann::json;
 namespace accounting = affinityd::accounting;
 namespace inventory = affinityd::inventory;
 namespace planner = affinityd::planner;
+namespace status = affinityd::status;
 
 // clang-format off
 constexpr Field finding_fields[] = {
@@ -298,11 +299,27 @@ class Reading {
     bool lacks_memory_ = false;
 };
 
+/// All that `status` tells, in its words: only those that an administrator has acknowledged are notes.
+void add_daemons(const json& status, std::vector<survey::Finding>& into) {
+    for (const char* key : {"problems", "notes"})
+        for (const auto& problem : list(status, key)) {
+            const auto severity = text(problem, "severity");
+            survey::Finding found{{"", "", sentence_of(problem), text(problem, "hint")},
+                                  text(problem, "kind")};
+            if (severity != "attention") found.severity = status::Severity::note;
+            const bool is_told = std::ranges::any_of(into, [&](const auto& known) {
+                return known.id == found.id && known.problem == found.problem;
+            });
+            if (!is_told && severity != "settling") into.push_back(std::move(found));
+        }
+    std::ranges::stable_sort(into, std::ranges::greater{}, &survey::Finding::severity);
+}
+
 Document doctor_document(const std::vector<survey::Finding>& findings, std::vector<std::string> unread) {
     Document document;
     json found = json::array();
     const auto warnings = static_cast<std::size_t>(std::ranges::count_if(
-        findings, [](const auto& finding) { return finding.severity >= Severity::warning; }));
+        findings, [](const auto& finding) { return finding.severity != status::Severity::note; }));
     const auto notes = findings.size() - warnings;
     if (findings.empty())
         document.add(Document::Line{{{"nothing works against affinity here", Document::Look::good}}});
@@ -311,11 +328,10 @@ Document doctor_document(const std::vector<survey::Finding>& findings, std::vect
                                                   affinityd::counted(notes, "note")),
                                       warnings > 0 ? Document::Look::bad : Document::Look::mark}}});
     for (const auto& finding : findings) {
-        found.push_back(record(finding_fields,
-                               {finding.id, to_string(finding.severity), finding.sentence, finding.mend}));
-        document.add(Document::Problem{
-            fmt::format("{}: {} [{}]", to_string(finding.severity), finding.sentence, finding.id),
-            finding.mend});
+        const char* severity = finding.severity == status::Severity::note ? "note" : "warning";
+        const auto& [policy, subject, sentence, mend] = finding.problem;
+        found.push_back(record(finding_fields, {finding.id, severity, sentence, mend}));
+        document.add(Document::Problem{fmt::format("{}: {} [{}]", severity, sentence, finding.id), mend});
     }
     if (!unread.empty())
         document.paragraph(
@@ -336,10 +352,12 @@ Outcome run_doctor(const DoctorOptions& options, const Globals& globals) {
     const auto still = need(StillMachine::read(policies, globals.root, latencies_for(globals, {})));
     const auto root = need(Root::open(globals.root));
     Reading reading(*still, root);
-    const auto& seen = reading.read(status_if_any(globals));
+    const auto status = status_if_any(globals);
+    auto findings = survey::examine(reading.read(status));
     auto unread = still->missing_parts();
     if (reading.lacks_memory()) unread.emplace_back("memory of processes (proc/PID/numa_maps)");
-    return doctor_document(survey::examine(seen), std::move(unread));
+    if (options.paths.empty()) add_daemons(status, findings);
+    return doctor_document(findings, std::move(unread));
 }
 
 } // namespace

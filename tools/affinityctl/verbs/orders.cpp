@@ -2,7 +2,6 @@
 // affinityctl reload, apply, release, acknowledge, measure: orders to the daemon. Subcommands of measure are
 // experiments by this program.
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/client/findings.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
 
@@ -105,7 +104,7 @@ constexpr Field acknowledged_fields[] = {
 
 /// Without a name: a table of all problems.
 Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
-    const auto status = judged(need(ask_daemon_object(globals, "GetStatus")));
+    const auto status = need(ask_daemon_object(globals, "GetStatus"));
     const auto& problems = list(status, "problems");
     const auto known = member(status, "acknowledged");
     Document document;

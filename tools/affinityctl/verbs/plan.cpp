@@ -412,15 +412,17 @@ std::string rule_text(const json& rule, bool is_hidden) {
         text += ": matches";
     else if (text_of(rule, "found") == "not recorded")
         text += ": not known, " + text_of(rule, "field") + " is not recorded";
-    else if (const auto field = text_of(rule, "field"); field == "any")
-        text += fmt::format(": no, nothing below any holds ({})", text_of(rule, "found"));
-    else if (field == "not")
-        text += fmt::format(": no, this below not holds: {}", text_of(rule, "found"));
-    else if (is_hidden)
-        text += fmt::format(": no, {} is not {} ({})", field, text_of(rule, "wanted"), hidden);
-    else
-        text += fmt::format(": no, {} is \"{}\" and not {}", field, text_of(rule, "found"),
-                            text_of(rule, "wanted"));
+    else {
+        const auto field = text_of(rule, "field"), found = is_hidden ? hidden : text_of(rule, "found");
+        if (field == "any")
+            text += fmt::format(": no, nothing below any holds ({})", found);
+        else if (field == "not")
+            text += fmt::format(": no, this below not holds: {}", found);
+        else if (is_hidden)
+            text += fmt::format(": no, {} is not {} ({})", field, text_of(rule, "wanted"), found);
+        else
+            text += fmt::format(": no, {} is \"{}\" and not {}", field, found, text_of(rule, "wanted"));
+    }
     return rule.contains("at") ? text + " (" + text_of(rule, "at") + ")" : text;
 }
 

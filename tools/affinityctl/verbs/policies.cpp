@@ -2,6 +2,7 @@
 // affinityctl check: faults of policy files. affinityctl policies: where each policy comes from, what it
 // overrides and holds now; or one policy in full.
 #include "affinityctl/client/answers.hpp"
+#include "affinityctl/reading/servers.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/glob.hpp"
@@ -15,10 +16,12 @@
 #include "machine/labels.hpp"
 #include "machine/reader.hpp"
 #include "planner/check.hpp"
+#include "policy/cgroup_path.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/reader.hpp"
 #include "policy/set_check.hpp"
 #include "policy/settings.hpp"
+#include "status/findings.hpp"
 #include "steer/reads.hpp"
 
 #include <CLI/CLI.hpp>
@@ -50,6 +53,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace inventory = affinityd::inventory;
 namespace policy = affinityd::policy;
+namespace status = affinityd::status;
 using affinityd::parse_number;
 using affinityd::host::Root;
 using affinityd::planner::Matches;
@@ -210,13 +214,17 @@ std::optional<Matches> on_processes(const policy::PolicySet& set, const Root& ro
     return affinityd::planner::check_matches(set, processes, read_known_names(root));
 }
 
+/// A finding that `status` would tell in the same words.
+void tell(Findings& into, const policy::Policy& about, status::Ailment kind,
+          const std::vector<std::string>& seen) {
+    auto found = status::finding(kind, "", "", seen);
+    into.push_back(
+        policy::finding(found.severity == status::Severity::note ? Severity::note : Severity::warning,
+                        about.at, 1, std::move(found.problem.message), std::move(found.problem.hint)));
+}
+
 void note(Findings& into, const policy::Policy& about, std::string message, std::string hint) {
-    into.push_back({.severity = Severity::note,
-                    .at = about.at,
-                    .length = 1,
-                    .message = std::move(message),
-                    .hint = std::move(hint),
-                    .source_line = {}});
+    into.push_back(policy::finding(Severity::note, about.at, 1, std::move(message), std::move(hint)));
 }
 
 /// A unit's own CPUs, which the policy of its processes replaces.
@@ -225,9 +233,20 @@ void tell_of_unit_affinity(const policy::Policy& policy, const std::set<std::str
     if (policy.prior == policy::Prior::keep || !places_tasks) return;
     for (const auto& unit : units)
         if (const auto cpus = unit_affinity(unit); !cpus.empty())
-            note(into, policy,
-                 fmt::format("{} has CPUAffinity={} of its own, which this policy replaces", unit, cpus),
-                 "remove it there, or write prior: keep");
+            tell(into, policy, status::Ailment::own_cpus, {unit + " has", "its", "CPUAffinity=" + cpus});
+}
+
+/// Processes that no cpuset of a unit can hold.
+void tell_of_fences(const policy::Policy& policy, const std::vector<int>& pids, const Root& root,
+                    Findings& into) {
+    if (policy.means != policy::Means::cpuset) return;
+    if (!inventory::has_unified_cgroups(root.sys()))
+        return tell(into, policy, status::Ailment::no_unified, {});
+    if (std::ranges::any_of(pids, [&](int pid) {
+            const auto scan = inventory::ProcessScan::open(root, pid);
+            return scan && *scan && !policy::find_fence((*scan)->facts().cgroup());
+        }))
+        tell(into, policy, status::Ailment::no_unit, {});
 }
 
 /// Thread rules whose names no thread of the processes has. PostgreSQL and others give each process a title,
@@ -305,10 +324,7 @@ void tell_of_steering(const policy::PolicySet& set, const Root& root, Findings& 
     });
     if (first == set.policies.end() || ::geteuid() != 0) return;
     if (const auto reads = affinityd::steer::Reads::open(root, {.with_takers = true}); !reads)
-        note(into, *first,
-             "connections cannot be steered to their workers here, and reads are not counted: " +
-                 reads.error().message,
-             "affinityd(8) says what BPF needs; steer: none does without it");
+        tell(into, *first, status::Ailment::no_bpf, {reads.error().to_string()});
 }
 
 /// Adds the findings of the machine; returns the processes that match.
@@ -323,7 +339,9 @@ std::optional<Matches> check_here(const policy::PolicySet& set, const std::strin
         if (auto library = counting_library(root, matches->pids[i]); !library.empty())
             known.counting.emplace(one.name, std::move(library));
         tell_of_threads(one, matches->pids[i], root, into);
-        if (root.is_live()) tell_of_unit_affinity(one, matches->units[i], into);
+        if (!root.is_live()) continue;
+        tell_of_unit_affinity(one, matches->units[i], into);
+        tell_of_fences(one, matches->pids[i], root, into);
     }
     for (const auto& one : set.policies)
         tell_of_irqs(one, machine.irqs, into);
@@ -403,7 +421,7 @@ constexpr Field listed_fields[] = {
     {"description", "", "text", "its description"},
     {"priority", "PRIORITY", "number", "its priority"},
     {"specificity", "", "number", "how narrow its match is"},
-    {"affinity", "AFFINITY", "text", "none, irq, process or full"},
+    {"affinity", "AFFINITY", "text", "none, irq, process, full or auto"},
     {"overrides", "", "text[]", "files of the same name that it overrides"},
     {"loaded", "", "flag", "the daemon has it"},
     {"released", "", "flag", "it was released by hand"},
@@ -468,7 +486,7 @@ json policies_json(const policy::ReadResult& read, const json& status) {
         listed.push_back(
             record(listed_fields,
                    {one.name, one.at.file, one.description, one.priority, policy::specificity(one.match),
-                    to_string(one.model), std::move(overrides), held.is_object(),
+                    one.model_auto ? "auto" : to_string(one.model), std::move(overrides), held.is_object(),
                     member(held, "released") == true, member(held, "processes"), member(held, "threads"),
                     held.is_null() ? json() : json(counts[one.name].wanted)}));
     }
@@ -534,15 +552,6 @@ Outcome run_policies(const PoliciesOptions& options, const Globals& globals) {
 }
 
 } // namespace
-
-std::string counting_library(const Root& root, const std::vector<int>& pids) {
-    for (const int pid : pids) {
-        const auto maps = root.proc().text(fmt::format("{}/maps", pid)).value_or("");
-        for (const char* library : {"libjvm", "libgomp", "libomp", "libiomp5"})
-            if (maps.find(fmt::format("/{}.so", library)) != std::string::npos) return library;
-    }
-    return {};
-}
 
 Outcome documents::check(const Globals& globals, const std::vector<std::string>& paths) {
     return run_check({.paths = paths, .settings = {}}, globals);

@@ -4,7 +4,6 @@
 
 #include "affinityctl/present/globals.hpp"
 #include "base/error.hpp"
-#include "host/root.hpp"
 #include "machine/machine.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/policy.hpp"
@@ -27,9 +26,6 @@ namespace affinityctl {
 /// do not: that would hide one of them, so a finding reports it. An Error if one cannot be read.
 [[nodiscard]] affinityd::Result<std::vector<affinityd::policy::Document>>
 policy_documents(const std::vector<std::string>& paths, std::vector<affinityd::policy::Diagnostic>& findings);
-
-/// A library that programs ask for the number of CPUs, among those that the processes have mapped; "": none.
-[[nodiscard]] std::string counting_library(const affinityd::host::Root& root, const std::vector<int>& pids);
 
 // These throw a CallError where they fail, as verbs do (verb.hpp).
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl status: whether all is as the policies want it, or a problem list with the commands that help.
 #include "affinityctl/client/answers.hpp"
-#include "affinityctl/client/findings.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
@@ -10,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <iterator>
@@ -66,6 +66,27 @@ std::string for_how_long(const json& since) {
 std::string until_when(const json& problem) {
     const auto end = text(problem, "until");
     return end.empty() ? "" : "acknowledged until " + end.substr(0, end.find('T')) + ": ";
+}
+
+/// True for the state of a thread or queue that should be elsewhere.
+bool is_out_of_place(const json& thread_or_queue) {
+    constexpr std::array settled{"in place", "left alone", "unwanted", "yielded",
+                                 "kept off", "released",   "not read", "decided by another policy"};
+    return std::ranges::find(settled, text(thread_or_queue, "state")) == settled.end();
+}
+
+/// How many threads and queues a dry run would change: "3 threads and 1 queue"; "": none.
+std::string would_change(const json& status) {
+    const auto number = [](const json& parts) {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            parts, [](const json& part) { return text(part, "state") == "would change"; }));
+    };
+    std::size_t threads = 0;
+    for (const auto& process : list(status, "processes"))
+        threads += number(list(process, "threads"));
+    const auto queues = number(list(status, "queues"));
+    return fmt::format("{}{}{}", threads == 0 ? "" : counted(threads, "thread"),
+                       threads > 0 && queues > 0 ? " and " : "", queues == 0 ? "" : counted(queues, "queue"));
 }
 
 /// The headline, without what is the same for all.
@@ -213,8 +234,8 @@ void add_notes(const json& status, const StatusOptions& options, Document& into)
     const auto note = [&](const std::string& sentence, const std::string& command = {}) {
         into.add(Document::Problem{"note: " + sentence, command, ""}).gap = true;
     };
-    for (const auto& problem : immovables_in(status))
-        note(sentence_of(problem), text(problem, "hint"));
+    for (const auto& each : list(status, "notes"))
+        note(sentence_of(each), text(each, "hint"));
     std::vector<std::pair<std::string, std::string>> notes;
     for (const auto& policy : list(status, "policies")) {
         const auto name = text(policy, "name");
@@ -269,7 +290,7 @@ void add_others(const json& status, Document& into) {
         .gap = true;
 }
 
-/// A status that was judged(), in this order: whether all is well, or a list of problems; the last reload;
+/// A status, in this order: whether all is well, or a list of problems; the last reload;
 /// policies; notes; other programs; the last measurement.
 Document status_document(json status, const StatusOptions& options) {
     Document document;
@@ -384,9 +405,16 @@ json part_of(const json& status, const std::string& subject, const Globals& glob
                              [&](const json& policy) { return policies.contains(text(policy, "name")); });
     for (auto& policy : part["policies"])
         recount(policy, processes);
-    for (const char* key : {"problems", "units", "costs"})
+    for (const char* key : {"problems", "notes", "units", "costs"})
         part[key] =
             those(status, key, [&](const json& each) { return policies.contains(text(each, "policy")); });
+    const auto has = [&](const char* severity) {
+        return !those(part, "problems", [&](const json& problem) {
+                    return text(problem, "severity") == severity;
+                }).empty();
+    };
+    part["health"] = has("attention") ? "attention" : has("settling") ? "settling" : "ok";
+    part["problems_elsewhere"] = list(status, "problems").size() - list(part, "problems").size();
     part["measurement"] = nullptr;
     part["processes"] = std::move(processes);
     part["queues"] = std::move(queues);
@@ -400,12 +428,9 @@ Outcome run_status(const StatusOptions& options, const Globals& globals) {
         document.is_silent = options.quiet;
         return document;
     }
-    const auto status = need(ask_daemon_object(globals, "GetStatus"));
-    if (!options.details()) return status_document(judged(status), options);
-    auto answer = judged(part_of(status, options.subject, globals));
-    const auto all = judged(status)["problems"].size();
-    answer["problems_elsewhere"] = all - std::min(all, answer["problems"].size());
-    return status_document(std::move(answer), options);
+    auto status = need(ask_daemon_object(globals, "GetStatus"));
+    if (options.details()) status = part_of(status, options.subject, globals);
+    return status_document(std::move(status), options);
 }
 
 } // namespace

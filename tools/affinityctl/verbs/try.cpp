@@ -221,8 +221,14 @@ Outcome run_keep(const KeepOptions& options, const Globals& globals) {
         return failed(exit_failure, own + " was changed since the trial began: --force writes over it");
     need(save_policy(own, before, file->substr(file->find('\n') + 1)));
     const auto ended = ask_daemon(globals, "EndTrial", {name, "keep"}, {seconds(60), "keeping"});
-    if (!ended && !trial_of(need(ask_daemon_object(globals, "GetTrials")), "trials", name).is_null())
-        return failed(exit_failure, own + " is written, and the trial goes on: " + ended.error().message);
+    if (!ended) {
+        const auto now = need(ask_daemon_object(globals, "GetTrials"));
+        if (!trial_of(now, "trials", name).is_null())
+            return failed(exit_failure, own + " is written, and the trial goes on: " + ended.error().message);
+        if (text(trial_of(now, "ended", name), "outcome") == "kept")
+            return failed(exit_failure,
+                          own + " is written, but the daemon does not read it: " + ended.error().message);
+    }
     const auto message = ended ? text(json::parse(*ended, nullptr, false), "message")
                                : "the trial had ended by then: the daemon reads the file as any other";
     Document document;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/report.hpp"
 #include "affinity-ttcp/models/round.hpp"
+#include "affinityctl/lab/experiment.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "experiments/nearness.hpp"

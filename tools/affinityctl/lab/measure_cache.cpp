@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/verbs/experiment.hpp"
+#include "affinityctl/lab/experiment.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "experiments/cache.hpp"

@@ -4,8 +4,8 @@
 #include "topology/topology.hpp"
 
 #include "affinityctl/client/occupancy.hpp"
+#include "affinityctl/machine/machine_view.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
-#include "affinityctl/offline/machine_view.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/offline/topology_answer.hpp"
 #include "affinityctl/verbs/policy_set.hpp"

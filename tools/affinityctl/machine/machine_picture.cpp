@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine as nested boxes.
-#include "affinityctl/offline/machine_view.hpp"
+#include "affinityctl/machine/machine_view.hpp"
 #include "affinityctl/present/svg.hpp"
 #include "base/text.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/lab/experiment.hpp"
 #include "affinityctl/present/document.hpp"
-#include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
 #include "experiments/smt.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine as a tree of lines, and as a table of CPUs.
-#include "affinityctl/offline/machine_view.hpp"
+#include "affinityctl/machine/machine_view.hpp"
 
 #include "base/text.hpp"
 

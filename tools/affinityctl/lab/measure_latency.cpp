@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/lab/experiment.hpp"
 #include "affinityctl/present/document.hpp"
 #include "affinityctl/present/output.hpp"
-#include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "base/text.hpp"
