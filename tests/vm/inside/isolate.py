@@ -267,7 +267,7 @@ def what_another_program_resets_is_set_again():
     await_isolation()
 
 
-@test()
+@test(900)
 def all_is_as_before_after_each_end():
     run("systemctl", "stop", "affinityd", patience=80)
     assert_as_before("stopped")
