@@ -54,6 +54,8 @@ SHAPES = {
     "cgroup-v1": Shape(sockets=2, cores=2, threads=2, nodes=2, memory=2048, pairs=("igb",), kernel="6.1", words="systemd.unified_cgroup_hierarchy=0"),
     # The same with a NIC of a guest: its packets come back on the queue where the flow was sent.
     "queues-virtio": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("virtio-8",)),
+    # Two of these, for a bond.
+    "containers": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb", "igb")),
     # Devices that share an interrupt line.
     "lines": Shape(sockets=1, cores=4, lines=2),
     # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
