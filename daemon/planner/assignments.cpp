@@ -279,6 +279,14 @@ Assignments::Seats::iterator Assignments::under_another_name(const SlotRequest& 
     return seats_.end();
 }
 
+bool Assignments::is_master(const DistributionId& distribution, const TaskId& task) const {
+    const auto table = number(distribution);
+    for (auto [at, end] = seats_.equal_range(task); table && at != end; ++at)
+        if (at->second.table == *table)
+            return at->second.has_workers && !(at->second.is_weighed && at->second.weight >= idle);
+    return false;
+}
+
 TaskId Assignments::owner(const TaskId& task) const {
     const auto found = owners_.find(task);
     return found == owners_.end() ? task : found->second;

@@ -64,6 +64,8 @@ class Assignments {
   public:
     /// Index of the task's slot.
     std::size_t assign(const SlotRequest& request);
+    /// True if processes that it made have slots of this distribution, and it is not known to be busy.
+    [[nodiscard]] bool is_master(const DistributionId& distribution, const TaskId& task) const;
     /// The task has gone: its slots are free.
     void drop(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.

@@ -233,6 +233,11 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
          .number = number,
          .cramped = choice.are_lanes || is_thread ? nullptr : cramped_for(resolved, process)})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
+    // A master does little, and what it starts counts the CPUs that it has: new workers, and itself after
+    // execve(2), as HAProxy's at a reload.
+    target.is_master = process.reads_nothing || assignments.is_master(target.distribution, unit);
+    if (target.is_master)
+        target.mask |= process.cpuset == nullptr ? resolved.usable : resolved.usable & *process.cpuset;
     target.is_unserved = is_unserved(resolved, process, rule ? static_cast<unsigned>(*rule) + 1 : 0);
     for (const auto& group : resolved.caches)
         if (target.is_unserved && group.intersects(slot.cpus))
@@ -256,6 +261,10 @@ std::string reason_of(const Placements& placements, const Target& target) {
         const auto* row = resolved.row(among);
         text += ", the lane of " + (row == nullptr ? among : fmt::format("{}", fmt::join(row->nics, ", ")));
     }
+    if (target.is_master)
+        return text +
+               fmt::format(": it starts the programs that have its slots, and may use all of its CPUs, {}",
+                           target.mask.to_list());
     if (target.is_unserved) text += ", its NIC is not known";
     const bool is_kept = kind == Kind::in_group && policy.together == policy::Together::measured;
     const bool is_lane = kind == Kind::lanes || kind == Kind::all_lanes;

@@ -52,6 +52,7 @@ struct Target {
     bool is_own = false;         ///< it is the thread
     CpuSet slot;
     bool is_unserved = false; ///< a reader whose interface is not known: it may use its whole cache group
+    bool is_master = false;   ///< its workers have the slots: it may use all CPUs of the policy
 };
 
 /// Why a thread under a policy has no place.

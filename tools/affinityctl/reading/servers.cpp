@@ -317,7 +317,10 @@ class ServerReading {
                     if (socket == nullptr || !socket->listens()) continue;
                     const bool is_loopback = socket->local.is_ipv4() ? socket->local.bytes[12] == 127
                                                                      : socket->local.to_text() == "::1";
-                    if (is_loopback) continue;
+                    if (is_loopback) {
+                        server.listens_on_loopback = true;
+                        continue;
+                    }
                     if (socket->protocol == inventory::Protocol::udp) {
                         udp.insert(socket->port);
                         continue;

@@ -481,9 +481,10 @@ class Proposing {
     /// Without a NIC, threads are worth keeping in one cache where they change between several.
     void compute() {
         const auto groups = topology_.llc_groups();
-        const std::string first = server_.is_elsewhere        ? "its network namespace is another one"
-                                  : server_.listeners.empty() ? "it does not listen"
-                                                              : "no NIC of this machine serves it";
+        const std::string first = server_.is_elsewhere          ? "its network namespace is another one"
+                                  : !server_.listeners.empty()  ? "no NIC of this machine serves it"
+                                  : server_.listens_on_loopback ? "it listens on loopback only"
+                                                                : "it does not listen";
         if (groups.size() < 2)
             return leave(first + ", and all CPUs share a cache: there is nothing to keep together");
         std::string why = ", and its threads stay in a cache group by themselves";

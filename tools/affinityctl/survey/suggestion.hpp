@@ -52,8 +52,9 @@ struct Server {
     std::set<std::string> users{}; ///< of a program
     bool is_in_container = false;
     std::string manager{}; ///< that writes its cpuset: "the kubelet", "docker"; "": none, or it has all CPUs
-    bool is_elsewhere = false; ///< in another network namespace
-    std::string policy;        ///< that has it already; "": none
+    bool is_elsewhere = false;        ///< in another network namespace
+    bool listens_on_loopback = false; ///< also where it listens nowhere else
+    std::string policy;               ///< that has it already; "": none
     std::vector<ServerProcess> processes;
     std::vector<ServerListener> listeners{};
     std::vector<std::string> nics{}; ///< that serve it

@@ -78,7 +78,7 @@ Document plan_document(json plan) {
     else if (!is_all_known)
         document.line("nothing would change, as far as this is known");
     else if (const auto& policies = list(plan, "policies");
-             !policies.empty() && list(plan, "queues").empty() &&
+             !policies.empty() && list(plan, "queues").empty() && list(plan, "processes").empty() &&
              std::ranges::all_of(policies, [](const json& one) { return count(one, "processes") == 0; }))
         document.line("nothing to do: no process is matched now (affinityctl check says more)");
     else

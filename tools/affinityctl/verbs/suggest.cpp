@@ -118,8 +118,8 @@ Document suggest_document(const std::vector<survey::Suggestion>& suggestions,
     if (idle > 0)
         document.paragraph(fmt::format("{} did next to nothing (--all lists them)",
                                        counted(idle, "other program", "other programs")));
-    for (const auto& note : notes)
-        document.paragraph(note);
+    for (const auto& note : notes) // a proposal may be saved as it is printed
+        document.complaints.push_back("affinityctl: " + note);
     document.value = record(suggest_answer, {std::move(proposals), std::move(left), notes});
     return document;
 }
