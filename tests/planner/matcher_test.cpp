@@ -179,7 +179,7 @@ TEST(Matcher, PodsAreThoseOfContainersThatRootMade) {
              {"{pod: \"web-*\"}", "{namespace: shop}", "{pod: web-1, exe: /usr/sbin/nginx}",
               "{namespace: [test, shop], comm: nginx}"})
             EXPECT_EQ(is_matched(match, process), is_roots) << match << " " << path;
-        for (const auto* match : {"{pod: shop}", "{namespace: web-1}", "{pod: \"\", namespace: \"*\"}"})
+        for (const auto* match : {"{pod: shop}", "{namespace: web-1}", "{pod: web, namespace: \"*\"}"})
             EXPECT_FALSE(is_matched(match, process)) << match << " " << path;
     }
     process.cgroup_text = container;
