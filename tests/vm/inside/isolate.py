@@ -150,8 +150,8 @@ def intruders(cpus, is_it, what):
 
 @test()
 def intruders_are_named():
-    softirqs = {"TIMER", "SCHED", "NET_RX", "RCU"}
-    intruders("0-7", lambda one: softirqs.discard(one["source"]) or not softirqs, "softirqs of each kind")
+    softirqs = {"SCHED", "NET_RX"}
+    intruders("0-7", lambda one: softirqs.discard(one["source"]) or not softirqs, "softirqs")
     irq, _ = intruders("0-7", lambda one: one["kind"] == "irq" and "ens1" in one["source"], "the interrupt of a NIC")
     worker, _ = intruders("0-7", lambda one: one["kind"] == "kthread" and "kworker" in one["source"] and ": " in one["source"], "work of the kernel")
     return f"{irq['source']}, {worker['source']}"
