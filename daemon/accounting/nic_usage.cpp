@@ -95,6 +95,8 @@ void NicAddresses::add(const netdev::OtherSpaces& others) {
             if (!netdev::has_packets(link)) continue;
             auto way = others.ways[space][i];
             std::vector<unsigned> carriers;
+            if (!way.moved.empty() && !under_.contains(way.nics.back()))
+                way.lost = "interrupts of " + way.nics.back() + ", which was moved in there, are not known";
             for (const auto& name : way.nics)
                 if (const auto under = under_.find(name); under != under_.end())
                     carriers.insert(carriers.end(), under->second.begin(), under->second.end());
@@ -353,6 +355,7 @@ void NicUsage::count() {
         ServedProcess served{std::move(found), is_known, search.evidence.space != 0 && !is_known,
                              !process.takes_none || search.evidence.is_connected};
         for (const auto& way : book.ways) {
+            result_.moved.insert(way.moved.begin(), way.moved.end());
             served.ends.insert(served.ends.end(), way.ends.begin(), way.ends.end());
             served.way += (served.way.empty() ? "" : ", ") + way.hops;
             if (served.lost.empty() && book.reachable.empty()) served.lost = way.lost;

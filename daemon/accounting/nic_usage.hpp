@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -133,6 +134,7 @@ struct ServedProcess {
 struct NicUsageResult {
     NicCounts sampled;                                   ///< of policies that are sampled
     std::unordered_map<TaskId, ServedProcess> processes; ///< of the others
+    std::set<std::string> moved; ///< devices, in sysfs, of NICs that are in containers of these, and are up
     /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
     /// it.
     std::optional<Error> fault;

@@ -7,6 +7,7 @@
 #include "host/self.hpp"
 #include "inventory/command_lines.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
 #include "planner/crowding.hpp"
 #include "status/json.hpp"
@@ -260,12 +261,25 @@ Problems event_problems(const EventQueue& events, std::chrono::seconds pass, con
                     {std::to_string(pass.count()), events.absence(), remedy})};
 }
 
-/// By a condition on files of a process that not every user may read.
-bool asks_for_files(const policy::Selector& match) {
-    using enum policy::Condition::Field;
+using Field = policy::Condition::Field;
+
+bool asks_for(const policy::Selector& match, Field one, Field other) {
     if (match.op == policy::Selector::Op::test)
-        return match.condition.field == exe || match.condition.field == listen;
-    return std::ranges::any_of(match.children, asks_for_files);
+        return match.condition.field == one || match.condition.field == other;
+    return std::ranges::any_of(match.children,
+                               [&](const auto& child) { return asks_for(child, one, other); });
+}
+
+/// By a condition on files of a process that not every user may read.
+bool asks_for_files(const policy::Selector& match) { return asks_for(match, Field::exe, Field::listen); }
+
+/// Policies name pods, and no runtime tells here which container is whose.
+Problems pod_problems(const World& world, const host::Root& root) {
+    Problems list;
+    for (const auto& policy : world.policies().policies)
+        if (asks_for(policy.match, Field::pod, Field::pod_namespace) && !inventory::tells_pods(root))
+            list.push_back(finding(Ailment::pods, policy.name, "pods"));
+    return list;
 }
 
 /// The daemon lacks rights for what is wanted now: tells which help.
@@ -336,6 +350,7 @@ std::vector<status::Finding> Daemon::present_problems() {
     add(event_problems(tasks_.events(), shared_.settings.reconcile_interval, shared_.root));
     add(right_problems(shared_.executor, world));
     add(rps_notes(world));
+    add(pod_problems(world, shared_.root));
     for (const auto& behaviour : shared_.behaviours)
         add(behaviour->problems());
     return list;

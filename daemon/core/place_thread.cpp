@@ -2,7 +2,10 @@
 #include "core/place_thread.hpp"
 
 #include "core/log.hpp"
+#include "inventory/process_files.hpp"
+#include "topology/reader.hpp"
 
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -133,7 +136,14 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
 
 planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
-    const auto& [process, thread, index, creator] = look;
+    auto process = look.process;
+    const auto& thread = look.thread;
+    const std::function<CpuSet()> cramped = [&] {
+        const auto& topology = current_->machine().topology;
+        return planner::cramped(topology, topology::read_room(shared_.root, topology),
+                                inventory::read_resident(shared_.root, look.process.id.tid).value_or(0));
+    };
+    process.cramped = &cramped;
     if (is_let_go(look)) {
         if (!record) return {};
         planner::ThreadPlan plan{.state = State::changes};
@@ -153,7 +163,7 @@ planner::ThreadPlan ThreadPlacer::plan(UndoPointer record, const KnownProcess* k
     const auto* before = find_thread(known, thread.id);
     const bool was_in_place = known == nullptr || (before != nullptr && before->state == State::in_place);
     const planner::ThreadView view{.thread = thread,
-                                   .index = index,
+                                   .index = look.index,
                                    .may_be_reset = was_in_place && shared_.executor.tasks_may_have_changed(),
                                    .found = before != nullptr && before->found ? &*before->found : nullptr,
                                    .joined = before == nullptr ? nullptr : before->joined.get()};

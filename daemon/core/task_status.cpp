@@ -20,7 +20,8 @@ namespace {
 using State = planner::ThreadPlan::State;
 using policy::Model;
 
-/// False: the policy leaves it alone, or to the program that changed it after us.
+/// True if the policy wants the thread on certain CPUs. False if it leaves the thread alone, or gave way to
+/// another program.
 bool gets_a_place(State state) {
     return state == State::in_place || state == State::changes || state == State::put_off ||
            state == State::outside || state == State::immovable;
@@ -113,8 +114,10 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
     ++held.threads;
     held.threads_wanted += gets_a_place(value.state) ? 1 : 0;
     count_joined(thread.joined.get());
-    held.threads_drifted += value.has_drifted ? 1 : 0;
-    const bool is_as_wanted = value.state == State::in_place && !value.has_drifted && !value.would_change;
+    // A thread that is fought over counts as that alone, wherever it is at the moment.
+    held.threads_drifted += value.has_drifted && !value.is_fought_over ? 1 : 0;
+    const bool is_as_wanted =
+        value.state == State::in_place && !value.has_drifted && !value.would_change && !value.is_fought_over;
     held.threads_in_place += is_as_wanted ? 1 : 0;
     return value;
 }
@@ -132,8 +135,8 @@ void TaskStatus::count_joined(const planner::Joined* joined) {
 
 /// False: there is no such thread any more.
 bool TaskStatus::read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const {
-    // There may be thousands: whether the number still means this thread is asked only where it is another
-    // mask.
+    // There may be thousands. To check that the number was not used again is costly, so that is done only
+    // where the mask differs.
     if (shared_.root.is_live()) {
         const auto mask = host::get_affinity(thread.id.tid);
         if (!mask) return mask.error() != ESRCH;

@@ -235,7 +235,9 @@ Result<Root> Root::open(const std::string& path, const std::string& live_proc) {
     if (!sys) return std::unexpected(sys.error());
     auto etc = part("etc");
     if (!etc && !means_absent(etc.error().code)) return std::unexpected(etc.error());
-    return Root(path, is_live, std::move(*proc), std::move(*sys), etc ? std::move(*etc) : Dir{});
+    auto run = part("run");
+    return Root(path, is_live, std::move(*proc), std::move(*sys), etc ? std::move(*etc) : Dir{},
+                run ? std::move(*run) : Dir{});
 }
 
 } // namespace affinityd::host

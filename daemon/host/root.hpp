@@ -89,16 +89,18 @@ class Root {
     [[nodiscard]] const Dir& proc() const { return proc_; }
     [[nodiscard]] const Dir& sys() const { return sys_; }
     [[nodiscard]] const Dir& etc() const { return etc_; } ///< for passwd(5) and group(5)
+    [[nodiscard]] const Dir& run() const { return run_; } ///< for what runtimes of containers keep there
 
   private:
-    Root(std::string path, bool live, Dir proc, Dir sys, Dir etc)
+    Root(std::string path, bool live, Dir proc, Dir sys, Dir etc, Dir run)
         : path_(std::move(path)), live_(live), proc_(std::move(proc)), sys_(std::move(sys)),
-          etc_(std::move(etc)) {}
+          etc_(std::move(etc)), run_(std::move(run)) {}
     std::string path_;
     bool live_;
     Dir proc_;
     Dir sys_;
     Dir etc_;
+    Dir run_;
 };
 
 } // namespace affinityd::host

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/scheduler.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -97,6 +98,19 @@ std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& fro
     const long left = ::syscall(SYS_migrate_pages, pid, most_nodes + 1UL, old_nodes.data(), new_nodes.data());
     if (left < 0) return std::unexpected(errno);
     return left;
+}
+
+std::expected<long, int> move_pages(int pid, std::uint64_t from, std::uint64_t to, unsigned node) {
+    constexpr int own_pages = 2; // MPOL_MF_MOVE, linux/mempolicy.h
+    std::vector<std::uint64_t> addresses;
+    for (const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); from < to; from += page)
+        addresses.push_back(from);
+    const std::vector<int> nodes(addresses.size(), static_cast<int>(node));
+    std::vector<int> results(addresses.size(), 0);
+    if (::syscall(SYS_move_pages, pid, addresses.size(), addresses.data(), nodes.data(), results.data(),
+                  own_pages) < 0)
+        return std::unexpected(errno);
+    return std::ranges::count_if(results, [](int result) { return result == -EBUSY || result == -ENOMEM; });
 }
 
 } // namespace affinityd::host

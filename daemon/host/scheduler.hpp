@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "host/fd.hpp"
 
+#include <cstdint>
 #include <expected>
 #include <vector>
 
@@ -34,5 +35,11 @@ int give_way();
 /// value (ESRCH: gone; EPERM; EINVAL: no node of `to` is there).
 [[nodiscard]] std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
                                                      const std::vector<unsigned>& to);
+
+/// Moves the pages of a process from one address to another to a node, as far as they are there and no other
+/// process has them, too; move_pages(2). The number of pages that could not be moved, or an errno value
+/// (ESRCH: gone).
+[[nodiscard]] std::expected<long, int> move_pages(int pid, std::uint64_t from, std::uint64_t to,
+                                                  unsigned node);
 
 } // namespace affinityd::host

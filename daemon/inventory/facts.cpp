@@ -6,6 +6,7 @@
 #include "inventory/process_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <iterator>
 #include <utility>
@@ -186,8 +187,59 @@ Result<bool> is_program_of_this_machine(const host::Root& root, const host::Dir&
 namespace {
 
 constexpr std::size_t most_cpusets = 65536;
+constexpr std::size_t most_pods = 16384;
+constexpr std::size_t most_config = 4U << 20; // a pod's own text, which is most of it, has at most 1.5 MB
+
+/// Folders of containers, with an end of the path to their config.json.
+struct Bundles {
+    const char* folder;
+    const char* end;
+};
+constexpr std::array bundles{Bundles{"containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
+                             Bundles{"k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
+                             Bundles{"containers/storage/overlay-containers/", "/userdata/config.json"}};
+
+/// The text at a key of a JSON object, wherever that is; "": there is none. Inside of a JSON text a quote is
+/// escaped, so that a name in quotes with a colon behind it is a key. Names of pods need no escape.
+std::string text_at(std::string_view json, std::string_view key) {
+    constexpr std::string_view blank = " \t\r\n";
+    const auto quoted = '"' + std::string(key) + '"';
+    for (auto at = json.find(quoted); at != std::string_view::npos; at = json.find(quoted, at + 1)) {
+        auto rest = json.substr(at + quoted.size());
+        const auto skip_to = [&](char wanted) {
+            const auto found = rest.find_first_not_of(blank);
+            if (found == std::string_view::npos || rest[found] != wanted) return false;
+            rest.remove_prefix(found + 1);
+            return true;
+        };
+        if (skip_to(':') && skip_to('"')) return std::string(rest.substr(0, rest.find('"')));
+    }
+    return {};
+}
 
 } // namespace
+
+Pod parse_pod(std::string_view config) {
+    Pod pod{text_at(config, "io.kubernetes.cri.sandbox-name"),
+            text_at(config, "io.kubernetes.cri.sandbox-namespace")};
+    if (pod.name.empty())
+        pod = {text_at(config, "io.kubernetes.pod.name"), text_at(config, "io.kubernetes.pod.namespace")};
+    return pod;
+}
+
+bool tells_pods(const host::Root& root) {
+    return std::ranges::any_of(bundles, [&](const auto& one) { return root.run().exists(one.folder); });
+}
+
+const Pod& FactSources::pod(const std::string& container) {
+    if (pods_.size() >= most_pods) pods_.clear();
+    const auto [at, is_new] = pods_.try_emplace(container);
+    for (auto one = bundles.begin(); is_new && at->second.name.empty() && one != bundles.end(); ++one)
+        if (const auto text = root_->run().read(one->folder + container + one->end, most_config);
+            text && *text)
+            at->second = parse_pod(**text);
+    return at->second;
+}
 
 FactSources::FactSources(const host::Root& root)
     : root_(&root), service_(root.is_live() ? std::make_unique<NameService>() : nullptr),
@@ -365,6 +417,9 @@ class LazyFacts final : public ProcessFacts {
             const auto its = sockets().empty() ? std::nullopt : open();
             return its ? foreign_listen_ports(*root_, its->path, sockets()) : std::vector<std::uint16_t>{};
         });
+    }
+    [[nodiscard]] const Pod& pod(const std::string& container) const override {
+        return sources_ != nullptr ? sources_->pod(container) : ProcessFacts::pod(container);
     }
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
     [[nodiscard]] bool is_silent() const override { return is_silent_; }

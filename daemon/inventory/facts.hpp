@@ -72,6 +72,10 @@ class FactSources {
     [[nodiscard]] std::optional<std::vector<std::uint16_t>>
     listen_ports(const std::string& process, const std::vector<std::uint64_t>& inodes);
 
+    /// The pod of a container, as its runtime wrote it down before it started the first process. `container`:
+    /// an id that root has given.
+    [[nodiscard]] const Pod& pod(const std::string& container);
+
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().
     [[nodiscard]] const CpuSet* cpuset(int pid);
@@ -92,6 +96,7 @@ class FactSources {
     UserNames names_;
     host::SubordinateIds persons_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
+    std::unordered_map<std::string, Pod> pods_; ///< by the container's id, which never comes again
     std::unique_ptr<Listeners> listeners_;
     std::optional<SocketTable> table_; ///< of this network namespace, where no thread lists them
 };
@@ -112,6 +117,12 @@ struct CheapFacts {
 /// numbers stand for the names of users and groups, and no port is known.
 [[nodiscard]] std::shared_ptr<ProcessFacts> lazy_facts(const host::Root& root, FactSources* sources,
                                                        CheapFacts cheap);
+
+/// The pod of a container from the text of its config.json (OCI runtime specification), which containerd and
+/// CRI-O annotate. Source: containerd pkg/cri/annotations; CRI-O pkg/annotations.
+[[nodiscard]] Pod parse_pod(std::string_view config);
+/// True if a runtime is here that writes such files where they are looked for.
+[[nodiscard]] bool tells_pods(const host::Root& root);
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.
 struct EffectiveIds {

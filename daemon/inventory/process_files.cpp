@@ -280,6 +280,33 @@ std::optional<unsigned> read_real_user(const host::Root& root, int pid) {
     return words.empty() ? std::nullopt : parse_number<unsigned>(words[0]);
 }
 
+std::optional<std::uint64_t> read_resident(const host::Root& root, int pid) {
+    const auto text = read_status(root, std::to_string(pid) + "/", "\nVmRSS:");
+    const auto words = text ? split_words(*text) : std::vector<std::string_view>{};
+    const auto kib = words.empty() ? std::nullopt : parse_number<std::uint64_t>(words[0]);
+    return kib ? std::optional(*kib * 1024) : std::nullopt;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> own_memory(const host::Root& root, int pid) {
+    constexpr std::size_t most = 16U << 20; // 65,530 maps, vm.max_map_count
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+    const auto address = [](std::string_view digits) {
+        std::uint64_t value = 0;
+        const auto* last = digits.data() + digits.size();
+        return std::from_chars(digits.data(), last, value, 16).ptr == last ? value : 0;
+    };
+    const auto text = root.proc().read(std::to_string(pid) + "/maps", most);
+    for (const auto line : split(text && *text ? **text : std::string(), '\n')) {
+        // "7f1c2c000000-7f1c2c021000 rw-p 00000000 00:00 0"
+        const auto words = split_words(line);
+        if (words.size() < 5 || words[1] != "rw-p" || words[4] != "0") continue;
+        const auto dash = words[0].find('-');
+        if (dash != std::string_view::npos)
+            ranges.emplace_back(address(words[0].substr(0, dash)), address(words[0].substr(dash + 1)));
+    }
+    return ranges;
+}
+
 std::optional<int> read_process_id(const host::Root& root, int tid) {
     const auto text = read_status(root, std::to_string(tid) + "/", "\nTgid:");
     return text ? parse_number<int>(*text) : std::nullopt;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::inventory {
@@ -99,6 +100,15 @@ inline bool has_unified_cgroups(const host::Dir& sys) { return sys.exists("fs/cg
 /// The user who started a process, also where it runs with another one's rights (Uid of its status file, the
 /// first number); no value if it is gone.
 [[nodiscard]] std::optional<unsigned> read_real_user(const host::Root& root, int pid);
+
+/// The memory that a process has, in bytes, without huge pages of hugetlbfs (VmRSS of its status file); no
+/// value: it is gone, or a kernel thread.
+[[nodiscard]] std::optional<std::uint64_t> read_resident(const host::Root& root, int pid);
+
+/// The private memory of a process that it can write to and that belongs to no file: ranges of addresses, of
+/// /proc/PID/maps. Waits for the lock of its memory map. Empty: it is gone.
+[[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> own_memory(const host::Root& root,
+                                                                              int pid);
 
 /// The process that a thread belongs to (Tgid of its status file); no value if the thread is gone.
 [[nodiscard]] std::optional<int> read_process_id(const host::Root& root, int tid);

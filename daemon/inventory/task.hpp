@@ -26,6 +26,12 @@ struct Thread {
     [[nodiscard]] bool is_immovable() const { return (flags & pf_no_setaffinity) != 0; }
 };
 
+/// The pod that a container belongs to; both are empty where that is not known.
+struct Pod {
+    std::string name, space; ///< and its namespace
+    friend bool operator==(const Pod&, const Pod&) = default;
+};
+
 /// Everything that a selector may ask of a process. Cheap facts are filled at once; expensive ones on the
 /// first request, so that a matcher that never asks never reads. A process that has gone answers with empty
 /// values.
@@ -54,6 +60,12 @@ class ProcessFacts {
     /// The same of the network namespace that it lives in, if that is another one.
     [[nodiscard]] virtual const std::vector<std::uint16_t>& foreign_ports() const {
         static const std::vector<std::uint16_t> none;
+        return none;
+    }
+    /// The pod of its container, by the id that its control group has.
+    [[nodiscard]] virtual const Pod& pod(const std::string& container) const {
+        static_cast<void>(container);
+        static const Pod none;
         return none;
     }
     /// False: a file was asked for and could not be opened, because no descriptor or memory was left. A fact

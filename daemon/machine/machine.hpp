@@ -46,6 +46,8 @@ struct Machine {
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
     KnownLatencies latencies = {};                       ///< by use_latencies()
     std::vector<policy::Diagnostic> label_findings = {}; ///< about files of forms of labels
+    /// Devices, in sysfs, of interfaces that were moved into other network namespaces.
+    std::set<std::string> moved = {};
     bool follows_pods = false; ///< a policy asks for topology.pods, so that these are read again
     /// Policies that cannot steer; read_machine() does not try.
     struct Unsteered {

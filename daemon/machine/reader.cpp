@@ -49,6 +49,16 @@ void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
     if (before != nullptr && nic.active_lower == "") nic.active_lower = before->active_lower;
 }
 
+/// An interface that has left for a container is a NIC all the same. A device is forgotten once it has gone,
+/// or has its interface back.
+Result<void> add_moved(const host::Root& root, const std::string& folder, Machine& machine) {
+    auto nic = netdev::read_moved(root, folder);
+    if (!nic) return std::unexpected(nic.error());
+    if (*nic && machine.moved.insert((*nic)->device).second)
+        machine.nics.insert(machine.nics.begin(), std::move(**nic)); // ascending by number: it has none here
+    return {};
+}
+
 } // namespace
 
 MachineReader::MachineReader(const host::Root& root, const Machine* before)
@@ -67,12 +77,20 @@ Result<void> MachineReader::read_topology() {
     return {};
 }
 
-void MachineReader::take_nics() {
+Result<void> MachineReader::take_nics() {
     machine_.nics = nics_.take();
-    if (before_ != nullptr)
-        for (auto& nic : machine_.nics)
-            keep_active_port(nic, before_->nic(nic.name));
     machine_.flow_entries = read_flow_entries(*root_);
+    if (before_ == nullptr) return {};
+    std::set<std::string> absent = before_->moved;
+    for (const auto& nic : before_->nics)
+        if (!nic.device.empty()) absent.insert(nic.device);
+    for (auto& nic : machine_.nics) {
+        keep_active_port(nic, before_->nic(nic.name));
+        absent.erase(nic.device);
+    }
+    for (const auto& folder : absent)
+        if (auto added = add_moved(*root_, folder, machine_); !added) return added;
+    return {};
 }
 
 void MachineReader::take_irqs() {
@@ -103,7 +121,7 @@ Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
         break;
     case Stage::nics:
         is_read = nics_.step(out_of_time);
-        if (is_read && *is_read) take_nics();
+        if (is_read && *is_read) is_taken = take_nics();
         break;
     case Stage::irqs:
         is_read = irqs_.step(out_of_time);
@@ -195,10 +213,15 @@ void InterfaceReader::put_into(Machine& machine) {
             if (is_former) machine.vectors.erase(other.name);
             return is_former;
         });
+    if (fresh_ && machine.moved.erase(fresh_->device) > 0) // it is back
+        std::erase_if(machine.nics,
+                      [&](const auto& other) { return other.is_moved && other.device == fresh_->device; });
     const auto known = std::ranges::find(machine.nics, nic_, &netdev::Nic::name);
-    if (!fresh_ && known != machine.nics.end())
+    if (!fresh_ && known != machine.nics.end()) {
+        const auto device = known->device;
         machine.nics.erase(known);
-    else if (fresh_ && known != machine.nics.end()) {
+        if (!device.empty()) (void)add_moved(*root_, device, machine); // on an error, the next pass reads it
+    } else if (fresh_ && known != machine.nics.end()) {
         keep_active_port(*fresh_, &*known);
         *known = std::move(*fresh_);
     } else if (fresh_) {

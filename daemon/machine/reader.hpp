@@ -37,7 +37,7 @@ class MachineReader {
   private:
     enum class Stage : std::uint8_t { topology, pods, nics, irqs, threads, links, done };
     [[nodiscard]] Result<void> read_topology();
-    void take_nics();
+    [[nodiscard]] Result<void> take_nics();
     void take_irqs();
     [[nodiscard]] Result<void> take_threads();
 

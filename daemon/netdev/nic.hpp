@@ -60,6 +60,9 @@ struct NicLink {
     /// another, by the route.
     bool is_detached = false;
     bool has_default_route = false;
+    /// The interface is in another network namespace: its name is that of its device, and its queues are out
+    /// of reach.
+    bool is_moved = false;
 
     /// True if any of its names is one that `matches` takes.
     [[nodiscard]] bool is_called(const auto& matches) const {

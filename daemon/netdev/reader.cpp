@@ -93,21 +93,19 @@ std::optional<std::string> find_device(const host::Dir& sys, const std::string& 
     return std::string(parent(net));
 }
 
-Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
-    const auto device = find_device(sys, base);
-    if (!device) return {};
-    nic.device = *device;
-    const auto chain = device_chain(*device);
+Result<void> read_device(const host::Dir& sys, const std::string& device, Nic& nic) {
+    nic.device = device;
+    const auto chain = device_chain(device);
     for (const auto& path : chain) {
         const auto name = last_part(path);
         if (is_pci_name(name)) nic.pci = name;
         if (name.starts_with("virtio") && parse_number<unsigned>(name.substr(6))) nic.virtio = name;
     }
-    if (const auto driver = sys.link(*device + "/driver"))
+    if (const auto driver = sys.link(device + "/driver"))
         nic.driver = last_part(*driver);
     else if (!nic.virtio.empty())
         nic.driver = "virtio_net"; // there is no other
-    nic.is_sub_function = last_part(sys.link(*device + "/subsystem").value_or("")) == "auxiliary";
+    nic.is_sub_function = last_part(sys.link(device + "/subsystem").value_or("")) == "auxiliary";
     read_place(sys, chain, nic);
     return read_vectors(sys, chain, nic);
 }
@@ -236,7 +234,8 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     nic.operstate = sys.text(base + "/operstate").value_or("");
     nic.threaded_napi = sys.number(base + "/threaded").value_or(0) > 0;
     read_stack(sys, base, *entries, nic);
-    if (auto device = read_device(sys, base, nic); !device) return std::unexpected(device.error());
+    if (const auto device = find_device(sys, base))
+        if (auto read = read_device(sys, *device, nic); !read) return std::unexpected(read.error());
     if (nic.device.empty()) nic.driver = port_taker(sys, name);
     nic.is_detached = nic.device.empty() && nic.lower.empty() &&
                       ((flags & IFF_NOARP) != 0 || sys.number(base + "/type").value_or(1) != ARPHRD_ETHER);
@@ -246,6 +245,20 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
 }
 
 } // namespace
+
+Result<std::optional<Nic>> read_moved(const host::Root& root, const std::string& folder) {
+    const auto& sys = root.sys();
+    const auto device = sys.resolve(folder);
+    if (!device || !sys.link(*device + "/driver") || !sys.exists(*device + "/net")) return std::nullopt;
+    const auto here = sys.list(*device + "/net"); // without those of other namespaces
+    if (!here) return std::unexpected(here.error());
+    if (!here->empty()) return std::nullopt;
+    Nic nic;
+    nic.name = last_part(*device);
+    nic.is_moved = true;
+    if (auto read = read_device(sys, *device, nic); !read) return std::unexpected(read.error());
+    return nic;
+}
 
 /// Names and flags stand at fixed places of a line. Source: net/ipv4/fib_trie.c, net/ipv6/route.c.
 std::set<std::string, std::less<>> default_routes(const host::Dir& proc, const std::string& process) {

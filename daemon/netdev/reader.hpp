@@ -66,6 +66,10 @@ class NicReader {
 /// name (any more).
 [[nodiscard]] Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& name);
 
+/// The interface of a device, by its folder in sysfs, if that was moved into another network namespace: its
+/// place and its interrupts are the machine's. No value: the device has gone, or has none, or one here.
+[[nodiscard]] Result<std::optional<Nic>> read_moved(const host::Root& root, const std::string& folder);
+
 /// Names of interfaces with a default route, by the tables net/ in a process's folder, "PID/", or this one's,
 /// "".
 [[nodiscard]] std::set<std::string, std::less<>> default_routes(const host::Dir& proc,

@@ -76,6 +76,7 @@ std::optional<Told> parse_told(const nlmsghdr& head, std::optional<int> space) {
     return Told{{.ifindex = static_cast<unsigned>(info->ifi_index),
                  .name = attributes.text(IFLA_IFNAME).value_or(""),
                  .kind = attributes.nested(IFLA_LINKINFO).text(IFLA_INFO_KIND).value_or(""),
+                 .bus = attributes.text(IFLA_PARENT_DEV_BUS_NAME).value_or(""),
                  .device = attributes.text(IFLA_PARENT_DEV_NAME).value_or(""),
                  .up = (info->ifi_flags & IFF_UP) != 0,
                  .master = attributes.u32(IFLA_MASTER).value_or(0),

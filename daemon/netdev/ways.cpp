@@ -38,9 +38,8 @@ class Follower {
         if (under != nullptr && (space != 0 || is_routed(link))) return descend(*link.under_in, *under);
         if (is_routed(link)) return route(space);
         if (space == 0) return arrive(link); // what is below it here, the machine knows
-        if (!link.device.empty())
-            lose(link.name + " is a device of its own in there (" + link.device + ")");
-        else if (link.under != 0)
+        if (!link.device.empty()) return arrive_at_device(link);
+        if (link.under != 0)
             lose("the other end of " + link.name +
                  " is in a network namespace that no process under policy lives in");
         else
@@ -96,6 +95,12 @@ class Follower {
 
     void arrive(const Link& link) {
         if (std::ranges::find(way_.nics, link.name) == way_.nics.end()) way_.nics.push_back(link.name);
+    }
+    /// The container has a device of its own, whose interrupts are the machine's.
+    void arrive_at_device(const Link& link) {
+        way_.hops += " → " + link.device;
+        way_.nics.push_back(link.device);
+        way_.moved.push_back("bus/" + link.bus + "/devices/" + link.device);
     }
     void lose(std::string why) {
         if (way_.lost.empty()) way_.lost = std::move(why);

@@ -22,6 +22,7 @@ struct Link {
     unsigned ifindex = 0;
     std::string name;
     std::string kind;   ///< "veth", "bridge", "macvlan", ...; "": the driver of a device
+    std::string bus{};  ///< of its device, "pci"
     std::string device; ///< its parent's name, "0000:41:02.1"; "": virtual
     bool up = false;
     unsigned master = 0; ///< the bridge, bond ... that it is a port of; 0: none
@@ -41,10 +42,13 @@ using Spaces = std::vector<std::vector<Link>>;
 
 /// The way of packets from an interface of a container to the daemon's namespace.
 struct Way {
-    std::vector<std::string> nics{}; ///< interfaces of the daemon's namespace that they arrive on
+    /// Interfaces of the daemon's namespace that they arrive on; of one that was moved, the device's name.
+    std::vector<std::string> nics{};
     std::vector<std::string> ends{}; ///< of pairs, in that namespace, that they go through
-    std::string hops{};              ///< "eth0 → veth1 → br0 → eth1"
-    std::string lost{};              ///< why it cannot be followed to its end; "": it can
+    /// Devices of interfaces that were moved into a container, in sysfs: "bus/pci/devices/0000:41:02.1".
+    std::vector<std::string> moved{};
+    std::string hops{}; ///< "eth0 → veth1 → br0 → eth1"
+    std::string lost{}; ///< why it cannot be followed to its end; "": it can
 };
 
 /// Follows it: to the other end of a veth, through the bridge that this is a port of, or by default route,

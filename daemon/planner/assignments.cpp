@@ -22,6 +22,7 @@ std::optional<std::size_t> slot_named(std::span<const Slot> slots, unsigned name
 
 /// How good a slot is for a new task; less is better.
 struct Rank {
+    bool is_cramped = false;
     std::pair<unsigned, unsigned> peers; ///< of its family, of its distribution
     unsigned idle = 0;                   ///< readers that are there, too
     bool is_other_seat = false;          ///< of seats, the one whose mask it has stays
@@ -96,6 +97,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
     }
     std::size_t best = 0;
     std::optional<Rank> least;
+    const CpuSet cramped = request.cramped == nullptr ? CpuSet() : (*request.cramped)();
     for (std::size_t i = 0; i < request.slots.size(); ++i) {
         const auto& slot = request.slots[i];
         const unsigned first = slot.cpus.first();
@@ -110,10 +112,13 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         const auto there = table.is_of_groups ? Peers{} : peers(number, first);
         rank.peers = {table.is_of_groups ? 0 : peers(number, first, family_of(request)).busy, there.busy};
         if (is_lane) rank.idle = there.all;
+        const bool is_there = !request.present.empty() && slot.cpus.contains(request.present);
+        rank.is_cramped = cramped.contains(slot.cpus) && !is_there;
         rank.is_other_seat = is_lane && slot.mask != request.present;
-        if (least && std::tie(least->peers, least->idle, least->is_other_seat, least->core, least->cpu) <
-                         std::tie(rank.peers, rank.idle, rank.is_other_seat, rank.core, rank.cpu))
-            continue;
+        const auto first_of = [](const Rank& one) {
+            return std::tie(one.is_cramped, one.peers, one.idle, one.is_other_seat, one.core, one.cpu);
+        };
+        if (least && first_of(*least) < first_of(rank)) continue;
         rank.is_elsewhere = slot.mask != request.present;
         rank.distance = slot.distance;
         if (request.is_near_others) rank.distance = load_.in_group(table.own, first) > 0 ? 0 : 1;
@@ -199,6 +204,12 @@ std::size_t Assignments::assign(const SlotRequest& request) {
             seat->given = slots[*chosen].cpus.first();
         }
         if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
+        note_number(request, *seat);
+        const auto beside = beside_mate(request, number);
+        if (beside && *request.number % 2 == 1) {
+            chosen = beside;
+            seat->given = slots[*chosen].cpus.first();
+        }
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
         if (seat->cpus != slot.cpus) put(*seat, &slot);
@@ -221,16 +232,33 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         if (there.busy > 0 || (request.unit == SlotRequest::Unit::lane && there.all > 0)) kept.reset();
         erase(other);
     }
-    const auto chosen = kept ? *kept : best(request, number);
+    const auto beside = beside_mate(request, number);
+    const auto chosen = beside ? *beside : kept ? *kept : best(request, number);
     const unsigned name = slots[chosen].cpus.first();
     ++tables_[number].seats;
     auto& seat = seats_.emplace(request.task, Seat{number, name, name, weight, is_weighed})->second;
     seat.family = family_of(request);
+    note_number(request, seat);
     if (request.cpuset != nullptr) seat.cpuset = *request.cpuset;
     seat.dealt_in = world_;
     seat.is_fresh = is_fresh;
     put(seat, &slots[chosen]);
     return chosen;
+}
+
+/// A task may have been alone before: a cpuset left it no core with two CPUs.
+void Assignments::note_number(const SlotRequest& request, Seat& seat) {
+    if (!request.number || seat.numbered) return;
+    seat.numbered = {request.process, *request.number};
+    numbered_.insert_or_assign({seat.table, request.process, *request.number}, request.task);
+}
+
+/// The slot of the other task of its pair; no value: that has none, or has lost it.
+std::optional<std::size_t> Assignments::beside_mate(const SlotRequest& request, unsigned table) {
+    if (!request.number) return std::nullopt;
+    const auto found = numbered_.find({table, request.process, *request.number ^ 1U});
+    const auto* mate = found == numbered_.end() ? nullptr : seat_of(seats_, found->second, table);
+    return mate == nullptr ? std::nullopt : slot_named(request.slots, mate->now);
 }
 
 /// Where the task was before its process went to another group of the policy, or before other interfaces
@@ -258,6 +286,10 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     put(seat->second, nullptr);
+    if (const auto& numbered = seat->second.numbered) {
+        const auto found = numbered_.find({seat->second.table, numbered->first, numbered->second});
+        if (found != numbered_.end() && found->second == seat->first) numbered_.erase(found);
+    }
     auto& table = tables_[seat->second.table];
     if (--table.seats == 0) {
         numbers_.erase(numbers_.find(*table.id));

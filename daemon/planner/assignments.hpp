@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -33,6 +35,11 @@ struct SlotRequest {
     bool is_near_others = false; ///< it is to be in the group of others of its distribution
     TaskId process = {};         ///< that of the task
     TaskId parent = {}; ///< the process that made it, if that is under the same policy; {}: it is not
+    /// Tasks 2k and 2k + 1 of a process are a pair, and share a slot; no value: it is in none.
+    std::optional<unsigned> number = {};
+    /// CPUs where its process finds no memory: it gets a slot among them only if there is no other, or it is
+    /// there already. Asked when it needs a new slot; null: none.
+    const std::function<CpuSet()>* cramped = nullptr;
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. The whole
@@ -50,6 +57,7 @@ struct SlotRequest {
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
 ///    of their own distribution do not count here.
 ///  - the first in the distribution's order.
+/// The second task of a pair goes where the first is; later the odd one follows the even one.
 /// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same
 /// answers.
 class Assignments {
@@ -93,7 +101,8 @@ class Assignments {
         unsigned dealt_in = 0; ///< the world in which it was looked at last
         TaskId family = {};    ///< the parent, else the process
         CpuSet cpus = {};      ///< those that it has of its slot; empty: it has left it
-        CpuSet cpuset = {};    ///< it leaves the task fewer slots than its distribution has; empty: none does
+        std::optional<std::pair<TaskId, unsigned>> numbered = {}; ///< of a pair: its process and number
+        CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
@@ -123,6 +132,8 @@ class Assignments {
     [[nodiscard]] Peers peers(unsigned table, unsigned slot, const TaskId& family = {}) const;
     [[nodiscard]] std::size_t divided(const SlotRequest& request, Seat& seat, std::size_t chosen);
     unsigned table_of(const DistributionId& distribution);
+    void note_number(const SlotRequest& request, Seat& seat);
+    [[nodiscard]] std::optional<std::size_t> beside_mate(const SlotRequest& request, unsigned table);
     [[nodiscard]] std::size_t best(const SlotRequest& request, unsigned number);
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
@@ -135,6 +146,8 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
+    std::map<std::tuple<unsigned, TaskId, unsigned>, TaskId>
+        numbered_;                              ///< by table, process and number: tasks of pairs
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

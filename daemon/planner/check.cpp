@@ -90,8 +90,10 @@ class Checker {
         check_claims();
         check_overlaps();
         const auto placements = compile(policies, machine_, {});
-        for (const auto& resolved : placements.policies)
+        for (const auto& resolved : placements.policies) {
             check_counting(resolved);
+            check_pairs(resolved);
+        }
         for (const auto& resolved : placements.policies)
             for (const auto& lanes : resolved.nics)
                 for (const auto& name : lanes.nics)
@@ -231,6 +233,16 @@ class Checker {
                 "write bind: set, and bind only the threads that you name (affinityd.policy(5), PROGRAMS "
                 "THAT "
                 "COUNT THEIR CPUS)");
+    }
+
+    void check_pairs(const ResolvedPolicy& resolved) {
+        const auto& rules = resolved.policy->threads;
+        for (std::size_t i = 0; i < resolved.distributions.size(); ++i)
+            if (resolved.placements[i].smt == policy::Smt::pair &&
+                std::ranges::all_of(resolved.distributions[i],
+                                    [](const Slot& slot) { return slot.cpus.count() == 1; }))
+                add(Severity::note, i == 0 ? resolved.policy->at : rules[i - 1].at, 1,
+                    "no core here has two CPUs in 'cpus': 'smt: pair' gives each task a core");
     }
 
     [[nodiscard]] std::string why_empty(const CpuExpr& expr) const {

@@ -34,7 +34,7 @@ Choices choices_of(const Placements& placements, const Assignments& assignments,
                    const Assignments::Seat& seat) {
     Choices choices;
     const auto* slots = slots_of(placements, assignments.distribution(seat.table));
-    if (slots == nullptr) return choices;
+    if (slots == nullptr || seat.numbered) return choices; // a pair stays together
     choices.slots = seat.cpuset.empty() ? *slots : cut_slots(*slots, seat.cpuset);
     for (const auto& slot : choices.slots)
         for (const unsigned cpu : slot.cpus)

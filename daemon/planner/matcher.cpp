@@ -18,6 +18,7 @@ using policy::Selector;
 using Field = Condition::Field;
 
 constexpr unsigned dearest = 3;
+constexpr std::size_t full_id = 64; ///< digits of a container's id
 
 /// The cost of reading the fact. 0: it is known already; 1: a small file; 2: a walk over all descriptors; 3:
 /// what the process itself may keep from being read.
@@ -32,6 +33,8 @@ unsigned cost(const Selector& selector) {
     case Field::comm:
     case Field::kthread:
         return 0;
+    case Field::pod: // a file of each container
+    case Field::pod_namespace:
     case Field::listen:
         return 2;
     case Field::cmdline:
@@ -83,6 +86,15 @@ std::vector<std::string> texts_of(const policy::CgroupNames& names) {
     return texts;
 }
 
+/// Never of a container that a user made: its id may be another's.
+std::vector<std::string> pod_of(Field field, const inventory::ProcessFacts& process) {
+    const auto id = policy::system_cgroup_names(process.cgroup()).container_id;
+    if (id.size() != full_id) return {};
+    const auto& pod = process.pod(id);
+    if (pod.name.empty()) return {};
+    return {field == Field::pod ? pod.name : pod.space};
+}
+
 std::vector<std::string> texts_of(const Condition& condition, const Question& asked) {
     const auto& process = asked.process;
     switch (condition.field) {
@@ -102,6 +114,9 @@ std::vector<std::string> texts_of(const Condition& condition, const Question& as
         return {process.group(), std::to_string(process.gid())};
     case Field::container:
         return texts_of(cgroup_names(condition, process));
+    case Field::pod:
+    case Field::pod_namespace:
+        return pod_of(condition.field, process);
     case Field::parent:
         return asked.lineage.ancestor_policies(process);
     default:
@@ -116,8 +131,11 @@ bool any_text(const Condition& condition, const Question& asked) {
 
 /// True if the selector says which container a process is in, where it must hold, and the process is.
 bool wants_its_container(const Selector& selector, const Question& asked) {
-    if (selector.op == Selector::Op::test)
-        return selector.condition.field == Field::container && any_text(selector.condition, asked);
+    if (selector.op == Selector::Op::test) {
+        const auto field = selector.condition.field;
+        return (field == Field::container || field == Field::pod || field == Field::pod_namespace) &&
+               any_text(selector.condition, asked);
+    }
     return selector.op == Selector::Op::all && std::ranges::any_of(selector.children, [&](const auto& child) {
                return wants_its_container(child, asked);
            });

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/place.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,6 +52,10 @@ std::optional<Choice> seats_of(const ResolvedPolicy& resolved, const ProcessView
     return Choice{{resolved.policy->name, rule, "", Kind::all_lanes}, &resolved.all_seats[rule], true};
 }
 
+const std::function<CpuSet()>* cramped_for(const ResolvedPolicy& resolved, const ProcessView& process) {
+    return resolved.policy->placement.near_room ? process.cramped : nullptr;
+}
+
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
 Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
                 const ThreadView& thread, unsigned rule) {
@@ -75,7 +82,8 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
                                             .slots = groups,
                                             .task = process.id,
                                             .present = thread.thread.allowed,
-                                            .cpuset = is_cut ? process.cpuset : nullptr});
+                                            .cpuset = is_cut ? process.cpuset : nullptr,
+                                            .cramped = cramped_for(resolved, process)});
     return {in_group(name, rule, groups[chosen].cpus), &reachable[chosen]->distributions[rule], false,
             is_cut};
 }
@@ -112,6 +120,14 @@ bool is_unserved(const ResolvedPolicy& resolved, const ProcessView& process, uns
     return (resolved.nics.empty() || process.is_elsewhere) && !process.reads_nothing && resolved.reads(rule);
 }
 
+/// The first number in a name, such as 3 of "CPU 3/KVM"; no value: it has none.
+std::optional<unsigned> number_in(std::string_view name) {
+    constexpr std::string_view digits = "0123456789";
+    const auto from = std::min(name.find_first_of(digits), name.size());
+    return parse_number<unsigned>(
+        name.substr(from, std::min(name.find_first_not_of(digits, from), name.size()) - from));
+}
+
 std::string how_near(const MeasuredLevel& level) {
     if (level.ns > 0) return fmt::format("measured latency, {:.1f} ns", level.ns);
     return level.is_foreign ? "topology, as latencies were measured on another machine"
@@ -122,6 +138,18 @@ std::string how_near(const MeasuredLevel& level) {
 
 bool distributes_threads(const policy::Placement& placement) {
     return placement.spread != policy::Spread::any;
+}
+
+CpuSet cramped(const topology::Topology& topology, const std::vector<std::optional<std::uint64_t>>& room,
+               std::uint64_t resident) {
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < room.size(); ++i)
+        if (!topology.nodes[i].cpus.empty()) most = std::max(most, room[i].value_or(0));
+    CpuSet cpus;
+    for (std::size_t i = 0; i < room.size(); ++i)
+        if (room[i] && (*room[i] < most / 2 || (*room[i] < resident && resident <= most)))
+            cpus |= topology.nodes[i].cpus;
+    return cpus;
 }
 
 const std::vector<Slot>* slots_of(const Placements& placements, const DistributionId& distribution) {
@@ -177,21 +205,33 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     }
     const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
     const bool is_thread = distributes_threads(placement);
+    auto number = placement.smt == policy::Smt::pair ? number_in(thread.thread.comm) : std::nullopt;
+    if (number) {
+        if (auto pairs = halves(*choice.slots, *number); !pairs.empty()) {
+            reachable = std::move(pairs);
+            choice.slots = &reachable;
+        } else {
+            number.reset();
+        }
+    }
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
     using Unit = SlotRequest::Unit;
-    const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
-                                                           .slots = *choice.slots,
-                                                           .task = unit,
-                                                           .present = thread.thread.allowed,
-                                                           .unit = choice.are_lanes ? Unit::lane
-                                                                   : is_thread      ? Unit::thread
-                                                                                    : Unit::process,
-                                                           .cpuset = choice.is_cut ? process.cpuset : nullptr,
-                                                           .group_of = is_in_group ? process.id : TaskId{},
-                                                           .is_near_others = placement.near_measured,
-                                                           .process = process.id,
-                                                           .parent = process.parent})];
+    const Slot& slot = (*choice.slots)[assignments.assign(
+        {.distribution = choice.distribution,
+         .slots = *choice.slots,
+         .task = unit,
+         .present = thread.thread.allowed,
+         .unit = choice.are_lanes ? Unit::lane
+                 : is_thread      ? Unit::thread
+                                  : Unit::process,
+         .cpuset = choice.is_cut ? process.cpuset : nullptr,
+         .group_of = is_in_group ? process.id : TaskId{},
+         .is_near_others = placement.near_measured,
+         .process = process.id,
+         .parent = process.parent,
+         .number = number,
+         .cramped = choice.are_lanes || is_thread ? nullptr : cramped_for(resolved, process)})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
     target.is_unserved = is_unserved(resolved, process, rule ? static_cast<unsigned>(*rule) + 1 : 0);
     for (const auto& group : resolved.caches)
@@ -226,6 +266,8 @@ std::string reason_of(const Placements& placements, const Target& target) {
     constexpr std::array<std::string_view, 5> bound_to{"its CPU", "what cpus has of its core",
                                                        "what cpus has of its cache group",
                                                        "what cpus has of its NUMA node", "all of cpus"};
+    if (placement.smt == policy::Smt::pair && target.mask != target.slot)
+        return text + fmt::format(": slot {}, of which each of a pair has one CPU", target.slot.to_list());
     return text + fmt::format(": slot {}, bound to {}", target.slot.to_list(),
                               bound_to[std::max(static_cast<std::size_t>(placement.bind),
                                                 target.is_unserved ? std::size_t{2} : 0)]);

@@ -27,6 +27,8 @@ struct ProcessView {
     TaskId parent = {};         ///< its parent, if under the same policy; else {}
     bool is_elsewhere = false;  ///< no interface of this network namespace serves it: it belongs to no lane
     bool reads_nothing = false; ///< it holds listeners that others take connections from: it is no reader
+    /// CPUs where it finds no memory: those of cramped(); null: not known. Asked under `near: room` only.
+    const std::function<CpuSet()>* cramped = nullptr;
 };
 
 /// A thread of the process.
@@ -70,6 +72,12 @@ enum class NoPlace : std::uint8_t {
 /// The slots of a distribution, in its order; null: these placements have none of that name.
 [[nodiscard]] const std::vector<Slot>* slots_of(const Placements& placements,
                                                 const DistributionId& distribution);
+
+/// The CPUs of NUMA nodes that have no memory for a process: less is free than the process has, while another
+/// node has that; or less than half of what is free on the roomiest. `room`: bytes that are free, by place in
+/// topology.nodes; no value: not known.
+[[nodiscard]] CpuSet cramped(const topology::Topology& topology,
+                             const std::vector<std::optional<std::uint64_t>>& room, std::uint64_t resident);
 
 /// True if this placement distributes threads rather than processes (a `spread` is given).
 [[nodiscard]] bool distributes_threads(const policy::Placement& placement);

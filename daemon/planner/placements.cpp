@@ -361,7 +361,10 @@ const SeatRow* ResolvedPolicy::row(std::string_view name) const {
 
 bool ResolvedPolicy::reads(unsigned rule) const {
     if (rule >= placements.size()) return false; // counted under an earlier text of the policy
-    if (policy->model != policy::Model::full || placements[rule].bind == policy::Bind::set) return false;
+    const auto& placement = placements[rule];
+    if (policy->model != policy::Model::full || placement.bind == policy::Bind::set ||
+        placement.smt == policy::Smt::pair)
+        return false;
     if (rule == 0) return true;
     const auto& of_thread = policy->threads[rule - 1];
     return !of_thread.leave && of_thread.placement.cpus == policy->placement.cpus;

@@ -141,7 +141,7 @@ struct ResolvedPolicy {
     [[nodiscard]] const NicLanes* nic(std::string_view name) const; ///< that this interface has
     [[nodiscard]] const SeatRow* row(std::string_view name) const;
     /// Tasks under its own placement (0) or a thread rule (i + 1) count as readers: the policy is `full`, and
-    /// they are not sent elsewhere, left alone, or bound to nothing.
+    /// they are not sent elsewhere, left alone, bound to nothing, or in pairs.
     [[nodiscard]] bool reads(unsigned rule) const;
 };
 

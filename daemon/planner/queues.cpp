@@ -110,6 +110,7 @@ Reason Job::why(std::optional<unsigned> queue, const QueuePlace& place) const {
     const auto beside =
         is_apart ? fmt::format("on CPU {}, beside its lane on core {}", place.cpu, place.seat.to_list())
                  : "on core " + core.to_list();
+    if (nic.is_moved) where += "; its RPS and XPS are a container's, and stay";
     return {fmt::format("{}{}: {} of {} {}{}", is_full ? "full" : "irq", is_apart ? ", separate" : "",
                         queue ? fmt::format("queue {}", *queue) : "a queue", nic.name, beside, where),
             queue};

@@ -96,6 +96,17 @@ std::vector<CpuSet> part_isolated(const std::vector<CpuSet>& places, const CpuSe
     return parts.size() == places.size() ? parts : take_in_turn(places, parts);
 }
 
+/// Two CPUs of a core each; the last of an odd number is alone.
+std::vector<CpuSet> pairs_of(const Topology& topology, const CpuSet& allowed) {
+    std::vector<CpuSet> pairs;
+    for (const auto& core : groups_of(topology, Bind::core, allowed))
+        for (CpuSet rest = core; !rest.empty(); rest -= pairs.back()) {
+            auto& pair = pairs.emplace_back(CpuSet{rest.first()});
+            if (const CpuSet more = rest - pair; !more.empty()) pair.insert(more.first());
+        }
+    return pairs;
+}
+
 /// The CPUs that share a core with an earlier one of the set.
 CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     CpuSet result;
@@ -302,8 +313,11 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     if (placement.smt == policy::Smt::avoid) usable -= secondary;
 
     const bool spread_is_coarser = level_of(placement.spread) > placement.bind;
+    const bool is_paired = placement.smt == policy::Smt::pair;
     std::vector<CpuSet> places;
-    if (placement.spread == Spread::any)
+    if (is_paired)
+        places = pairs_of(topology, usable);
+    else if (placement.spread == Spread::any)
         places = groups_of(topology, placement.bind, usable);
     else if (spread_is_coarser)
         places = take_in_turn(spread_groups(topology, placement.spread, usable),
@@ -311,7 +325,8 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     else
         places = spread_groups(topology, placement.spread, usable);
 
-    if (allowed.intersects(topology.isolated)) places = part_isolated(places, topology.isolated);
+    if (allowed.intersects(topology.isolated) && !is_paired)
+        places = part_isolated(places, topology.isolated);
 
     std::ranges::stable_partition(places, [&](const CpuSet& place) { return !secondary.contains(place); });
     std::vector<unsigned> distances;
@@ -322,7 +337,7 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
 
     std::vector<Slot> slots;
     for (auto& place : places) {
-        CpuSet mask = widen(topology, placement.bind, place, usable);
+        CpuSet mask = is_paired ? place : widen(topology, placement.bind, place, usable);
         if (mask.empty()) mask = place; // the machine records no such level for this CPU
         if (place.intersects(topology.isolated))
             mask = place;
@@ -338,6 +353,14 @@ bool parts_isolated(const Topology& topology, Bind bind, const CpuSet& allowed) 
     return std::ranges::any_of(allowed & topology.isolated, [&](unsigned cpu) {
         return widen(topology, bind, {cpu}, allowed).count() > 1;
     });
+}
+
+std::vector<Slot> halves(const std::vector<Slot>& pairs, unsigned number) {
+    std::vector<Slot> found;
+    for (const auto& [cpus, mask, away] : pairs)
+        if (cpus.count() > 1)
+            found.push_back({cpus, CpuSet{number % 2 == 0 ? cpus.first() : cpus.last()}, away});
+    return found;
 }
 
 std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {

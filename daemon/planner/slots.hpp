@@ -38,6 +38,7 @@ struct Slot {
 ///  - A slot has the size of the finer of `spread` and `bind`; with `spread: any`, that of `bind`.
 ///  - A coarser `spread` takes its groups in turn: llc 0, llc 1, llc 0, ...
 ///  - Single CPUs that share a core with an earlier allowed one come last; `smt: avoid` leaves them out.
+///  - With `smt: pair`, two CPUs of a core are a slot.
 ///  - With `near`, slots that are closer to those CPUs by NUMA distance come first.
 ///  - The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays
 ///    on one. So each of them is a slot of its own, and in the mask of no other slot.
@@ -49,6 +50,10 @@ struct Slot {
 /// True if `bind` would give tasks isolated CPUs together with others, were these not slots of their own.
 [[nodiscard]] bool parts_isolated(const topology::Topology& topology, policy::Bind bind,
                                   const CpuSet& allowed);
+
+/// The slots for a task of a pair: those of two CPUs, in which it has the first if its number is even, else
+/// the second. None: no slot has two.
+[[nodiscard]] std::vector<Slot> halves(const std::vector<Slot>& pairs, unsigned number);
 
 /// The slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU were
 /// left.

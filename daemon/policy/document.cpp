@@ -213,7 +213,8 @@ void read_placement(const Fields& fields, Placement& placement, Report& report) 
         placement.near.reset();
         placement.near_measured = entry->value->kind == Node::Kind::scalar && entry->value->text == measured;
         placement.near_at = report.text_at(*entry->value);
-        if (!placement.near_measured) fields.read("near", placement.near);
+        placement.near_room = entry->value->kind == Node::Kind::scalar && entry->value->text == "room";
+        if (!placement.near_measured && !placement.near_room) fields.read("near", placement.near);
     }
     placement.has_spread |= fields.read("spread", placement.spread);
     placement.has_bind |= fields.read("bind", placement.bind);
@@ -224,6 +225,18 @@ void read_placement(const Fields& fields, Placement& placement, Report& report) 
 void place_singly(Placement& placement) {
     if (!placement.has_spread) placement.spread = Spread::cpu;
     if (!placement.has_bind) placement.bind = Bind::cpu;
+}
+
+/// `smt: pair` deals out cores, and each task has one CPU of its own.
+void check_pairs(const Fields& fields, Placement& placement, const Node& map, Report& report) {
+    if (placement.smt != Smt::pair) return;
+    if (!placement.has_bind) placement.bind = Bind::cpu;
+    const auto* entry = fields.find("smt");
+    const Node& at = entry == nullptr ? map : *entry->name;
+    if (placement.spread != Spread::core)
+        report.error(at, "'smt: pair' deals out cores", "write 'spread: core', or 'smt: share'");
+    else if (placement.bind != Bind::cpu)
+        report.error(at, "'smt: pair' gives each task one CPU", "write 'bind: cpu', or 'smt: share'");
 }
 
 ThreadRule read_rule(const Node& map, const Placement& standard, Report& report) {
@@ -244,6 +257,9 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
     fields.read("nics", rule.nics);
     read_placement(fields, rule.placement, report);
     if (rule.placement.near_measured) place_singly(rule.placement);
+    if (!rule.leave) check_pairs(fields, rule.placement, map, report);
+    if (const auto* entry = fields.find("near"); entry != nullptr && rule.placement.near_room)
+        report.error(*entry->name, "'near: room' is for whole processes", "write it at the top of the file");
     for (const char* key : {"nics", "cpus", "near", "spread", "bind", "smt"})
         if (const auto* entry = rule.leave ? fields.find(key) : nullptr)
             report.error(*entry->name,
@@ -303,6 +319,10 @@ void check_together(const Fields& fields, const Policy& policy, Report& report) 
         report.error(name_of("exclusive"),
                      "'exclusive: false' with 'isolate: true', which keeps tasks off, too",
                      "leave 'exclusive' out");
+    if (policy.isolate && std::ranges::any_of(policy.irqs, matches_everything))
+        report.warn(name_of("irqs"),
+                    "'irqs' brings all interrupts to the CPUs that 'isolate: true' keeps interrupts off",
+                    "name those that the program needs there");
     if (policy.everything_else && (policy.exclusive != Exclusive::no || policy.isolate))
         report.error(
             name_of(policy.isolate ? "isolate" : "exclusive"),
@@ -316,6 +336,10 @@ void check_together(const Fields& fields, const Policy& policy, Report& report) 
     if (policy.everything_else && fields.find("priority") != nullptr)
         report.warn(name_of("priority"),
                     "'priority' orders only default policies among themselves: they are asked last");
+    if (policy.placement.near_room && policy.together == Together::none &&
+        policy.placement.spread != Spread::any)
+        report.warn(name_of("near"), "'near: room' says nothing of threads that are dealt out one by one",
+                    "write 'together: node'");
     const bool is_together = policy.together == Together::measured;
     if (!is_together && !policy.placement.near_measured) return;
     const std::string_view key = is_together ? "together" : "near";
@@ -398,6 +422,7 @@ Policy read_document(const Node& root, Report& report) {
     fields.read("together", policy.together);
     if (policy.together == Together::measured || policy.placement.near_measured)
         place_singly(policy.placement);
+    check_pairs(fields, policy.placement, root, report);
     if (const auto* entry = fields.find("threads")) read_threads(*entry, policy, report);
     read_slots(fields, policy, report);
     each_word(policy, [&](std::string_view name, auto& value) { fields.read(name, value); });

@@ -21,14 +21,14 @@ using V = std::string_view;
 constexpr std::array<V, 5> models{"none", "irq", "process", "full", "auto"};
 constexpr std::array<V, 6> spreads{"any", "cpu", "core", "llc", "node", "socket"};
 constexpr std::array<V, 5> binds{"cpu", "core", "llc", "node", "set"};
-constexpr std::array<V, 2> smts{"share", "avoid"};
+constexpr std::array<V, 3> smts{"share", "avoid", "pair"};
 constexpr std::array<V, 6> togethers{"none", "core", "llc", "node", "socket", "measured"};
 constexpr std::array<V, 3> drifts{"enforce", "once", "yield"};
 constexpr std::array<V, 2> priors{"replace", "keep"};
 constexpr std::array<V, 2> stops{"restore", "keep"};
 constexpr std::array<V, 2> ways{"affinity", "cpuset"};
 constexpr std::array<V, 5> steers{"none", "auto", "accept", "tasks", "flows"};
-constexpr std::array<V, 2> memories{"stay", "follow"};
+constexpr std::array<V, 3> memories{"stay", "follow", "interleave"};
 constexpr std::array<V, 3> exclusives{"false", "true", "always"};
 
 constexpr unsigned bit(Model model) { return 1U << static_cast<unsigned>(model); }
@@ -49,10 +49,10 @@ constexpr std::array key_table{
     Key{Level::top, "irqs", Type::patterns, {}, "none", "", "[ttyS0, \"reo2host-*\"]", "The daemon deals these other interrupts, by handler (/proc/interrupts) or PCI function, out over the cores of cpus.", in_none},
     Key{Level::top, "rps", Type::cpus, {}, "the seats of readers that have no queue", "CPU set", "4-7", "Each receive queue hands its packets on to these CPUs (RPS).", of_queues},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The policy may use these CPUs.", in_none},
-    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "The daemon takes the CPUs of cpus nearest to these first; measured means near the policy's other tasks.", in_none},
+    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "The daemon takes the CPUs of cpus nearest to these first; measured means near the policy's other tasks, room where a node has memory for the process.", in_none},
     Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "The daemon deals tasks out, one after the other, over the groups of this level.", of_tasks},
     Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "The daemon gives each task a mask of this width around its place; set means all of cpus.", of_tasks},
-    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "Tasks share cores (share), or use only the first CPU in the set of each core (avoid).", in_none},
+    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "Tasks share cores (share), use only the first CPU in the set of each core (avoid), or have one core for two that are numbered as siblings (pair).", in_none},
     Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "The daemon keeps all threads of one process inside one group of this level.", of_tasks},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "The first of these rules that fits a thread places it.", of_tasks},
     Key{Level::top, "allow_join", Type::slots, {}, "none", "", "arrivals", "Threads of these processes may join these slots through libaffinity(3).", of_tasks},
@@ -66,7 +66,7 @@ constexpr std::array key_table{
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "The daemon restores or keeps masks when it stops or the policy is removed."},
     Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "The daemon places tasks by their affinity masks alone, or by the cpuset of their unit, too.", in_none},
     Key{Level::top, "settle", Type::duration, {}, "2s", "time", "500ms", "A new process may use all of cpus for this time, so that it counts them right, before it gets its own place.", of_tasks},
-    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "The daemon leaves a process's memory where it is, or moves it to the nodes of its CPUs (follow).", of_tasks},
+    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "The daemon leaves a process's memory where it is, moves it to the nodes of its CPUs (follow), or spreads it over these (interleave).", of_tasks},
 
     Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "The process (its main thread) has this name, at most 15 bytes."},
     Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "The process runs the program file at this path."},
@@ -76,6 +76,8 @@ constexpr std::array key_table{
     Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "The process has this effective user, by name, or by number where it has none."},
     Key{Level::match, "group", Type::patterns, {}, "any", "", "www-data", "The process has this effective group, by name, or by number where it has none."},
     Key{Level::match, "container", Type::patterns, {}, "any", "", "\"3f4a9c*\"", "The process is in this container, by id or name as the control group's path has it."},
+    Key{Level::match, "pod", Type::patterns, {}, "any", "", "\"web-*\"", "The process is in a container of this pod of Kubernetes."},
+    Key{Level::match, "namespace", Type::patterns, {}, "any", "", "shop", "The process is in a container of a pod of this namespace of Kubernetes."},
     Key{Level::match, "parent", Type::policies, {}, "any", "", "nginx", "The process descends from one that the named policy matches."},
     Key{Level::match, "listen", Type::ports, {}, "any", "port", "[80, 443, \"8000-8099\"]", "The process listens on one of these TCP or UDP ports."},
     Key{Level::match, "kthread", Type::boolean, {}, "false", "", "true", "The policy matches kernel threads, which are never matched otherwise."},
@@ -93,7 +95,7 @@ constexpr std::array key_table{
     Key{Level::thread, "near", Type::near, {}, "as the policy", "CPU set", "node:1", "The daemon takes the CPUs of cpus nearest to these first; measured means near the rule's other threads."},
     Key{Level::thread, "spread", Type::choice, spreads, "as the policy", "", "cpu", "The daemon deals these threads out over the groups of this level."},
     Key{Level::thread, "bind", Type::choice, binds, "as the policy", "", "cpu", "The daemon gives each of these threads a mask of this width."},
-    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "These threads share cores, or use only the first CPU in the set of each core."},
+    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "These threads share cores, use only the first CPU in the set of each core, or have one core for two that are numbered as siblings."},
 };
 
 /// Words that people bring from elsewhere.
@@ -149,7 +151,7 @@ constexpr std::array<V, 18> type_names{"the number 1",
                                        "a text",
                                        "", // a choice: its values
                                        "a CPU-set expression",
-                                       "measured, or a CPU-set expression",
+                                       "measured, room, or a CPU-set expression",
                                        "a pattern or a list of patterns",
                                        "auto, a pattern or a list of patterns",
                                        "a policy's name or a list of names",

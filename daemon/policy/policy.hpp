@@ -21,12 +21,17 @@ using affinityd::Model;
 enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.
 enum class Bind { cpu, core, llc, node, set };
-enum class Smt { share, avoid }; ///< avoid: of the CPUs of one core in the set, only the first is used
+enum class Smt {
+    share,
+    avoid, ///< of the CPUs of one core in the set, only the first is used
+    pair   ///< two tasks of a process, numbered 2k and 2k + 1 by their names, have one core, and a CPU of it
+           ///< each
+};
 enum class Drift { enforce, once, yield }; ///< what happens when another program changes a mask afterwards
 enum class Prior { replace, keep };        ///< what happens to a mask that a task had before
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
-enum class Memory { stay, follow };
+enum class Memory { stay, follow, interleave };
 enum class Exclusive { no, yes, always }; ///< yes: while a program of the policy runs
 /// How connections come to the worker on whose lane their packets arrive.
 enum class Steer {
@@ -48,7 +53,21 @@ struct Position {
 /// A key of `match`: holds if any of its patterns (or ports) does.
 struct Condition {
     /// In the order of the key table.
-    enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
+    enum class Field {
+        comm,
+        exe,
+        cmdline,
+        unit,
+        cgroup,
+        user,
+        group,
+        container,
+        pod,
+        pod_namespace,
+        parent,
+        listen,
+        kthread
+    };
     Field field = Field::comm;
     std::vector<Pattern> patterns; ///< any of; `parent`: names of policies whose processes are the ancestors
     std::vector<std::pair<std::uint16_t, std::uint16_t>> ports; ///< `listen`: ranges, both ends included
@@ -76,6 +95,8 @@ struct Placement {
     Position cpus_at, near_at;
     /// `near: measured`: the tasks come near to each other; then `near` has no value.
     bool near_measured = false;
+    /// `near: room`: a process goes to a NUMA node that has memory for it; then `near` has no value.
+    bool near_room = false;
     bool has_spread = false, has_bind = false; ///< the file says so, for the policy or for the rule
 };
 

@@ -80,6 +80,7 @@ std::string placement(const Placement& placement, std::string_view before) {
     if (placement.cpus) text += fmt::format("{}cpus: {}\n", before, yaml_text(to_string(*placement.cpus)));
     if (placement.near) text += fmt::format("{}near: {}\n", before, yaml_text(to_string(*placement.near)));
     if (placement.near_measured) text += fmt::format("{}near: measured\n", before);
+    if (placement.near_room) text += fmt::format("{}near: room\n", before);
     return text + word("spread", placement.spread, before) + word("bind", placement.bind, before) +
            word("smt", placement.smt, before);
 }
@@ -94,6 +95,7 @@ std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
     Placement own = rule.placement;
     // `near: measured` means another company in a rule than above it.
     own.near_measured = own.near_measured && own.near_at != of_policy.near_at;
+    own.near_room = false;
     return text + placement(own, "    ");
 }
 

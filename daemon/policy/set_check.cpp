@@ -42,7 +42,9 @@ bool matches_any_text(const Pattern& pattern) {
 bool is_any(const Condition& condition) {
     switch (condition.field) {
     case Field::container: // not every process is in one,
-    case Field::parent:    // or has one under a policy
+    case Field::pod:
+    case Field::pod_namespace:
+    case Field::parent: // or has one under a policy
     case Field::listen:
         return false;
     case Field::kthread:
@@ -178,6 +180,9 @@ bool can_forge(const Condition& condition, const PolicySet& set, std::size_t dep
         return condition.user_units || any(is_users_unit);
     case Field::container:
         return condition.user_units;
+    case Field::pod:
+    case Field::pod_namespace:
+        return false;
     case Field::user:
     case Field::group:
         return any(matches_any_text);

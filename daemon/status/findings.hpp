@@ -25,7 +25,7 @@ enum class Ailment : std::uint8_t {
     // the daemon
     throughput, claim, journal, silent, listeners_unread, listeners_many, events, unseen, not_permitted,
     way_lost, own_cpus, no_bpf, crowd_of_addresses, namespaces_left, namespace_trouble, no_room, no_unit,
-    no_unified, no_fence,
+    no_unified, no_fence, pods,
     // the machine
     irqbalance, sched_ext, tuned, isolated_cpus, irq_on_isolated, irq_on_container, service_on_container,
     isolated_container, queues_on_one_cpu, queues_on_one_node, queues_stacked, nic_far, few_queues,

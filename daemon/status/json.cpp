@@ -20,7 +20,8 @@ namespace {
 using nlohmann::json;
 using State = planner::ThreadPlan::State;
 
-/// In the order of ThreadPlan::State.
+/// How each ThreadPlan::State, in its order, is called after a pass: a change that is still wanted was
+/// refused.
 constexpr std::array thread_states{"unwanted",   "in place", "refused", "fought over",
                                    "left alone", "yielded",  "yielded", "outside its cpuset",
                                    "immovable",  "kept off"};

@@ -57,10 +57,11 @@ struct ProcessStatus {
     uid_t owner = static_cast<uid_t>(-1); ///< who may read its names; -1: root only
     std::string comm;
     std::string policy;
-    std::vector<std::string> nics;      ///< interfaces that serve it, as far as known
-    std::string nics_note;              ///< why they are not known; "": they are, or do not matter
-    std::vector<unsigned> memory_nodes; ///< under `memory: follow`: where its memory was last sent
-    std::string memory_state;           ///< what became of that; "": it was not asked for
+    std::vector<std::string> nics; ///< interfaces that serve it, as far as known
+    std::string nics_note;         ///< why they are not known; "": they are, or do not matter
+    std::vector<unsigned>
+        memory_nodes;         ///< under `memory: follow` or `interleave`: where its memory was last sent
+    std::string memory_state; ///< what became of that; "": it was not asked for
 };
 
 /// Interfaces that serve the same tasks, and the cores where these are together with their interrupts.

@@ -34,6 +34,12 @@ std::uint64_t space_of(int link) {
                : 0;
 }
 
+/// Ends the program at once: systemd closes what it keeps in its own time, and a program that is still there
+/// would pass for another's.
+void detach(int link) {
+    if (link >= 0) std::ignore = bpf_link_detach(link);
+}
+
 steer_address address_of(std::uint64_t space, const Address& at) {
     steer_address key{};
     key.space = static_cast<unsigned>(space);
@@ -143,6 +149,7 @@ struct Lanes::Program {
         link.reset(bpf_program__attach_netns(skeleton->progs.steer, file));
         if (link == nullptr) return errno;
         // The former daemon's program is in force until this one is.
+        detach(kept->find(name("link")));
         kept->remove(name("link"));
         kept->store(name("link"), bpf_link__fd(link.get()));
         for (const auto* own : own_tables)
@@ -290,6 +297,7 @@ void Lanes::end() {
 void Lanes::drop(std::uint64_t space, const Reads& reads, Kept& kept) {
     Program its;
     its.reads = &reads, its.space = space;
+    detach(kept.find(its.name("link")));
     kept.remove(its.name("link"));
     for (const auto* own : own_tables)
         kept.remove(its.name(own));

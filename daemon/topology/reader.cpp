@@ -236,13 +236,11 @@ std::vector<Kind> read_kinds(const host::Root& root, const Topology& topology) {
 
 constexpr std::size_t most_nodes = 1024; // 1 << NODES_SHIFT is at most this, arch/*/Kconfig
 
-std::optional<std::uint64_t> node_memory(const host::Dir& node) {
-    const auto text = node.text("meminfo");
-    if (!text) return std::nullopt;
-    for (const auto line : split(*text, '\n')) {
-        // "Node 0 MemTotal:  65536 kB"
+/// Bytes of a line such as "Node 0 MemTotal:  65536 kB"; no value: there is none of this name.
+std::optional<std::uint64_t> node_memory(std::string_view meminfo, std::string_view name) {
+    for (const auto line : split(meminfo, '\n')) {
         const auto words = split_words(line);
-        if (words.size() >= 4 && words[2] == "MemTotal:")
+        if (words.size() >= 4 && words[2] == name)
             if (const auto kib = parse_number<std::uint64_t>(words[3]);
                 kib && *kib < (std::uint64_t{1} << 50))
                 return *kib * 1024;
@@ -273,7 +271,10 @@ Result<void> read_nodes(const host::Dir& dir, Topology& topology) {
         if (topology.nodes.size() == most_nodes) break;
         const auto folder = dir.dir("node" + std::to_string(id));
         if (!folder) continue;
-        Node node{.id = id, .cpus = {}, .memory_bytes = node_memory(*folder), .distance = {}};
+        Node node{.id = id,
+                  .cpus = {},
+                  .memory_bytes = node_memory(folder->text("meminfo").value_or(""), "MemTotal:"),
+                  .distance = {}};
         auto cpus = folder->cpu_list("cpulist");
         if (!cpus) cpus = folder->cpu_mask("cpumap");
         node.cpus = cpus.value_or(CpuSet{}) & topology.online;
@@ -531,6 +532,18 @@ Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
         devices.push_back(std::move(device));
     }
     return devices;
+}
+
+std::vector<std::optional<std::uint64_t>> read_room(const host::Root& root, const Topology& topology) {
+    std::vector<std::optional<std::uint64_t>> room;
+    for (const auto& node : topology.nodes) {
+        const auto text =
+            root.sys().text("devices/system/node/node" + std::to_string(node.id) + "/meminfo").value_or("");
+        auto& bytes = room.emplace_back(node_memory(text, "MemFree:"));
+        const auto files = node_memory(text, "FilePages:").value_or(0);
+        if (bytes) *bytes += files - std::min(files, node_memory(text, "Shmem:").value_or(0));
+    }
+    return room;
 }
 
 } // namespace affinityd::topology

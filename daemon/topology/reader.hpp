@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "topology/topology.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,11 @@ namespace affinityd::topology {
 
 /// CPUs that are online now: /sys/devices/system/cpu/online alone. No value: it cannot be read.
 [[nodiscard]] std::optional<CpuSet> read_online(const host::Root& root);
+
+/// The memory of each node of the topology that is free, or has files which the kernel can drop, in bytes; no
+/// value: not recorded. Source: Documentation/ABI/stable/sysfs-devices-node, meminfo.
+[[nodiscard]] std::vector<std::optional<std::uint64_t>> read_room(const host::Root& root,
+                                                                  const Topology& topology);
 
 /// The name of the CPUs, by the first of them: "Intel(R) Xeon(R) Gold 6444Y"; of arm64, which has no
 /// names, "arm implementer 0x41 part 0xd0c". "": the machine does not say. Source: /proc/cpuinfo,

@@ -47,6 +47,15 @@ TEST_F(MemoryMoverTest, ANodeThatIsNotThereIsRefused) {
     EXPECT_NE(await().code, 0);
 }
 
+TEST_F(MemoryMoverTest, MemoryIsSpreadOverNodesThatAreThere) {
+    mover_.ask({self_, {}, {0}, true});
+    const auto moved = await();
+    EXPECT_EQ(moved.code, 0);
+    EXPECT_EQ(moved.left, 0);
+    mover_.ask({self_, {}, {0, 1023}, true});
+    EXPECT_NE(await().code, 0);
+}
+
 TEST_F(MemoryMoverTest, AnotherProcessOfTheSameNumberIsLeftAlone) {
     mover_.ask({{self_.tid, self_.start_time + 1}, {}, {0}});
     EXPECT_EQ(await().code, ESRCH);

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers in network namespaces of their own: `nics: auto` finds the NIC that their packets come by. The NIC is a veth whose kernel thread takes in
 its packets; that thread and the server on one CPU are the witness."""
+import collections
+import contextlib
 import json
+import os
+import re
+import statistics
+import time
 
-from house import House, Namespace, affinityctl, allowed, comm, group, ip, measured, policy, python, report, wait_for
+from house import House, Namespace, affinityctl, allowed, comm, group, ip, measured, policy, python, read, report, wait_for
 from nets import CLIENT, SERVER, Net, napi_threads
 from steering_test import CLIENT as MANY, WORKERS
 
@@ -159,6 +165,81 @@ class Lost(Contained):
         daemon.write("web", FULL | {"nics": [self.host]})
         wait_for(lambda: allowed(server.pid) == allowed(poller) and allowed(poller).isdigit(), "with its name, both are on one CPU")
         self.assertEqual([], self.ways(daemon))
+
+
+class Churn(Contained):
+    """Pods that come and go, at a hundred a minute: a namespace with a pair at the bridge, and a server, of which one in five is under policy. AFFINITYD_PODS
+    says how many; a thousand are ten minutes."""
+    ALONE = PLAIN = True  # it measures time, and memory
+    PODS, DISTANCE, TOGETHER = int(os.environ.get("AFFINITYD_PODS", "24")), 0.6, 5
+
+    def pod(self, number):
+        """Begins one; the stack that ends it."""
+        with contextlib.ExitStack() as stack:
+            space = Namespace(stack, f"affinity-pod{number}-{self.mark}")
+            end = f"pod{number}"
+            ip("link", "add", end, "netns", self.near.name, "type", "veth", "peer", "name", "eth0", "netns", space.name)
+            self.near.ip("link", "set", end, "master", "br0")
+            self.ready(self.near, end)
+            self.ready(space, "eth0", f"10.88.{number // 250}.{number % 250 + 1}/16")
+            space.ip("route", "add", "default", "via", "10.88.255.254")
+            stack.callback(self.spawn(*space.command(*python(SERVER, self.name("pod" if number % 5 else "web"), "0.0.0.0"))).end)
+            return stack.pop_all()
+
+    def holdings(self, daemon):
+        """Megabytes, descriptors, what the journal holds, numbered namespaces."""
+        pid = daemon.process.pid
+        return (int(re.search(r"VmRSS:\s+(\d+)", read(f"/proc/{pid}/status"))[1]) / 1024, len(os.listdir(f"/proc/{pid}/fd")),
+                daemon.status()["journal"], self.near.run("ip", "netns", "list-id").count("\n"))
+
+    def innocent(self, daemon):
+        """Seconds until a program under another policy has its place after it was asked for."""
+        made = self.program("innocent")
+        began = time.monotonic()
+        daemon.ctl("apply", "--no-block")
+        wait_for(lambda: allowed(made.pid) == "0", "it has its place")
+        took = time.monotonic() - began
+        made.end()
+        return took
+
+    def test_a_hundred_a_minute_leave_nothing_behind_and_cost_little(self):
+        self.add(self.near, "br0", "type", "bridge", up="br0", address="10.88.255.254/16")
+        self.routed()
+        daemon = self.inside({"reconcile": "5s"}, web=policy("web", affinity="full", nics="auto", bind="core", settle=0),
+                            innocent=policy("innocent", cpus="0", bind="set", settle=0))
+        alone = [self.innocent(daemon) for _ in range(5)]
+        alive, during, number = collections.deque(), [], 0
+
+        def turn():
+            nonlocal number
+            alive.append(self.stack.enter_context(self.pod(number)))
+            number += 1
+            if len(alive) > self.TOGETHER:
+                alive.popleft().close()
+        for _ in range(2 * self.TOGETHER):
+            turn()
+        wait_for(lambda: daemon.policy("web")["processes"] > 0, "one is placed")
+        before, began, spent = self.holdings(daemon), time.monotonic(), self.cpu_seconds(daemon)
+        for count in range(self.PODS):
+            turn()
+            if count % 5 == 0:
+                during.append(self.innocent(daemon))
+            time.sleep(max(0.0, began + (count + 1) * self.DISTANCE - time.monotonic()))
+        share = 100 * (self.cpu_seconds(daemon) - spent) / (time.monotonic() - began)
+        while alive:
+            alive.popleft().close()
+        daemon.passes(2)
+        after = self.holdings(daemon)
+        report(f"{self.PODS} pods: {share:.1f} % of a CPU; {before[0]:.1f} MiB and {before[1:]} before, {after[0]:.1f} MiB and {after[1:]} after; an innocent has its "
+               f"place after {1000 * statistics.median(during):.0f} ms in the median, {1000 * max(during):.0f} ms at most, {1000 * statistics.median(alone):.0f} ms without pods")
+        self.assertLessEqual(share, 10)  # on a busy machine CPU time counts for more
+        self.assertLess(after[0], before[0] * 1.1 + 2)
+        for had, has in zip(before[1:], after[1:]):
+            self.assertLessEqual(has, had)
+
+    @staticmethod
+    def cpu_seconds(daemon):
+        return sum(map(int, read(f"/proc/{daemon.process.pid}/stat").rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 class Pods(House):

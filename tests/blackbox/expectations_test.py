@@ -54,13 +54,15 @@ class Cases(House):
 
     def test_each_condition_of_a_policy_is_met_by_a_process_that_has_it(self):
         self.keys["processes"] = [{"comm": "web", "unit": "web.service", "exe": "/usr/sbin/web", "cmdline": "web --fast", "user": "www", "group": "33",
-                                   "listen": [80, 443]}, {"comm": "pod", "cgroup": "/kubepods.slice/pod7", "cpuset": "6-7"}]
+                                   "listen": [80, 443]}, {"comm": "pod", "cgroup": "/kubepods.slice/pod7", "cpuset": "6-7",
+                                    "pod": "web-1", "namespace": "shop"}]
         for match in ({"unit": "web.service"}, {"comm": "web"}, {"exe": "/usr/sbin/web"}, {"cmdline": "*--fast"}, {"user": "www"}, {"group": "33"},
                       {"listen": 443}):
             self.put("web.yaml", document(**policy(match=match, bind="set", cpus="1")))
             self.assertEqual([], self.differences({"process": "web", "policy": "web", "cpus": "1"}, {"process": "pod", "policy": "none", "cpus": "6-7"}), match)
-        self.put("web.yaml", document(**policy(match={"cgroup": "/kubepods.slice/*"}, bind="set")))
-        self.assertEqual([], self.differences({"process": "pod", "policy": "web", "cpus": "6-7"}))
+        for match in ({"namespace": "shop"}, {"pod": "web-*"}, {"container": "crio:*"}, {"cgroup": "/kubepods.slice/*"}):
+            self.put("web.yaml", document(**policy(match=match, bind="set")))
+            self.assertEqual([], self.differences({"process": "pod", "policy": "web", "cpus": "6-7"}), match)
         self.assertEqual([("web", "policy web", "policy none; policy web wants cgroup /kubepods.slice/*, found /system.slice/web.service", 1)],
                          self.differences({"process": "web", "policy": "web"}))
 

@@ -4,11 +4,15 @@ there, and not before. Where the kernel allows no BPF, counters tell less."""
 import functools
 import json
 import os
+import pathlib
+import sys
+import tarfile
 
 from house import PROGRAMS, House, affinityctl, compiled, policy, python, read, run, wait_for
 
 CPUS = sorted(os.sched_getaffinity(0))
 CPU, OTHER = CPUS[-1], CPUS[0]
+GATHER = pathlib.Path(__file__).resolve().parents[2] / "tools/gather-host"
 NO_BPF = ("setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin")
 DATAGRAMS = """import os, socket, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -59,6 +63,8 @@ class Intruders(House):
         if is_bpf_allowed():
             self.assertGreaterEqual(source["total_us"], source["longest_us"])
             self.assertLess(answer["per_cpu"][0]["available"], 1)
+            kinds = ("nmi", "irq", "softirq", "timer", "ipi", "thread")
+            self.assertEqual(sum(answer["per_cpu"][0][kind] for kind in kinds), sum(answer["per_cpu"][0]["lengths"]), answer["per_cpu"])
             self.assertLessEqual(answer["per_cpu"][0]["noise_us"], answer["seconds"] * 1e6)
 
     def test_none_is_invented(self):
@@ -94,6 +100,43 @@ class Intruders(House):
     def test_munmap_has_a_sender(self):
         self.sender("munmap", "flush_tlb_func")
 
+    def test_an_event_of_perf_has_a_sender(self):
+        self.sender("perf", "remote_function")
+
+    def test_rcu_has_a_sender(self):
+        self.begin("rcu")
+        if is_bpf_allowed():
+            answer = self.sees(lambda seen: any("rcu_exp_handler" in source["source"] and source["from"] for source in sources(seen, "ipi")))
+            call = next(source for source in sources(answer, "ipi") if "rcu_exp_handler" in source["source"])
+            self.assertRegex(call["from"], "^(rcu|kworker)")
+        else:
+            self.sees(lambda seen: sources(seen, "ipi"))
+
+    def counts(self):
+        """{row of /proc/interrupts or /proc/softirqs: count of CPU}"""
+        found = {}
+        for table in ("interrupts", "softirqs"):
+            head, *rows = read(f"/proc/{table}").splitlines()
+            column = head.split().index(f"CPU{CPU}")
+            found |= {words[0].rstrip(":"): int(words[1 + column]) for words in map(str.split, rows) if len(words) > 1 + column and words[1 + column].isdigit()}
+        return found
+
+    def test_no_more_is_told_than_the_kernel_counted(self):
+        self.begin("spin")
+        before = self.counts()
+        answer = intruders(CPU, time="3s")
+        now = self.counts()
+        told = {}
+        for source in answer["sources"]:
+            kind = source["kind"]
+            row = {"irq": source["source"].split()[0], "softirq": source["source"], "tick": "LOC", "timer": "LOC", "ipi": "IPI", "nmi": "NMI"}.get(kind)
+            if row is not None:
+                told[row] = told.get(row, 0) + source["count"]
+        came = {row: count - before.get(row, 0) for row, count in now.items()}
+        came["IPI"] = sum(came.get(row, 0) for row in ("RES", "CAL", "TLB", "IWI") + tuple(row for row in now if row.startswith("IPI")))
+        self.assertTrue(told)
+        self.assertEqual({}, {row: (count, came.get(row)) for row, count in told.items() if count > came.get(row, 0)})
+
     def test_softirqs_by_their_vector(self):
         self.begin("spin")
         before = sum(source["count"] for source in sources(intruders(CPU), "softirq") if source["source"] == "NET_RX")
@@ -109,6 +152,24 @@ class Intruders(House):
         self.assertEqual({None}, {source["longest_us"] for source in answer["sources"]})
         self.assertIsNone(answer["per_cpu"][0]["available"])
         self.assertTrue(sources(answer, "timer"))
+
+    def test_two_recordings_tell_what_came_between(self):
+        moments = [self.bin / name for name in ("first", "second")]
+        self.begin("spin")
+        foreign = self.begin("blink", "foreign")
+        for moment in moments:
+            wait_for(lambda: float(read(f"/proc/{foreign.pid}/schedstat").split()[0]) > 5e6, "the foreign one has run")
+            run(sys.executable, GATHER, f"{moment}.tar.gz")
+            with tarfile.open(f"{moment}.tar.gz") as archive:
+                archive.extractall(moment, filter="tar")
+        answer = affinityctl("--root", moments[1], "intruders", CPU, "--since", moments[0], "--json").json
+        self.assertEqual("counters", answer["method"])
+        self.assertIn("recordings have counters only", answer["notes"][0])
+        self.assertIn(foreign.pid, [source["pid"] for source in sources(answer, "thread")])
+        self.assertTrue(sources(answer, "timer") and sources(answer, "softirq"))
+        self.assertGreater(answer["seconds"], 0)
+        said = affinityctl("--root", moments[0], "intruders", CPU, "--since", moments[1], code=1).err
+        self.assertIn("not of two moments of one run of the machine", said)
 
     def test_any_user_may_look(self):
         self.begin("spin")

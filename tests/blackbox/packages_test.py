@@ -210,13 +210,14 @@ class Removal(Packed):
 class Rollout(Packed):
     """The Ansible role, whose ssh enters the container."""
 
-    def play(self, *options, **variables):
+    def play(self, *options, packages=(), **variables):
+        """`packages`: to be installed, which takes most of the time also where they are."""
         ssh = self.bin / "ssh"
         if not ssh.exists():
             ssh.write_text(f'#!/bin/sh\nfor command; do :; done\nexec nsenter -t {self.first} -a sh -c "$command"\n', encoding="ascii")
             ssh.chmod(0o755)
             (self.bin / "play.yml").write_text("- {name: Roll out, hosts: all, gather_facts: false, roles: [affinityd]}\n", encoding="ascii")
-        files = [f"/opt/packages/{package.name}" for name in ("affinityd", "affinity-tools") for package in self.packages.glob(f"{name}_*.deb")]
+        files = [f"/opt/packages/{package.name}" for name in packages for package in self.packages.glob(f"{name}_*.deb")]
         told = json.dumps({"affinityd_packages": files, "ansible_ssh_executable": str(ssh), "ansible_ssh_transfer_method": "piped",
                            "ansible_python_interpreter": "/usr/bin/python3"} | variables)
         return run("ansible-playbook", "--inventory", "container,", "--extra-vars", told, *options, self.bin / "play.yml", timeout=300,
@@ -227,13 +228,14 @@ class Rollout(Packed):
         self.assertEqual(0, lint.code, lint.text)
         sleeper = self.transient("sleeper")
         held = {"name": "held", "content": policy_text(cpus="0")}
-        fresh = self.play("--check", affinityd_packages=[], affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        fresh = self.play("--check", affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
         self.assertEqual(0, fresh.code, fresh.text)
         self.assertIn("not installed on this host yet", fresh.out)
-        first = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        both = ("affinityd", "affinity-tools")
+        first = self.play(packages=both, affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
         self.assertEqual(0, first.code, first.text)
         self.expect(sleeper, "0")
-        again = self.play(affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
+        again = self.play(packages=both, affinityd_policies=[held], affinityd_settings="version: 1\nreconcile: 7m\n")
         self.assertIn("changed=0 ", again.out, again.text)
         bad = self.play(affinityd_policies=[{"name": "good", "content": policy_text(cpus="1")}, {"name": "bad", "content": "version: 1\nmatch: [\n"}])
         self.assertNotEqual(0, bad.code)

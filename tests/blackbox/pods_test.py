@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon with the rights of contrib/container: /proc/irq is read-only, another tree has the machine's, capabilities are those of the unit, and the
 policies are a ConfigMap."""
+import json
+import os
 import urllib.request
 
-from house import House, policy, run, wait_for
+from house import House, allowed, group, policy, run, wait_for
 from machines import OnMachine
 from metrics_test import EXPORTER, free_port
 
@@ -78,6 +80,34 @@ class ConfigMaps(House):
         daemon.start(is_ready=False)
         self.assertEqual(78, daemon.process.wait(timeout=60))
         self.assertIn("any user can write to it", daemon.text())
+
+
+class Names(House):
+    """Pods by name, as their runtime wrote it down; here in a folder that only the daemon sees as /run."""
+
+    def test_a_pod_and_its_namespace_match_processes_of_its_containers(self):
+        container = f"{os.getpid():064x}"
+        scope = group(self.stack, f"kubepods.{self.mark}") / f"cri-containerd-{container}.scope"
+        scope.mkdir()
+        self.stack.callback(scope.rmdir)
+        folder = self.bin / "run" / "containerd/io.containerd.runtime.v2.task/k8s.io" / container
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text(json.dumps({"annotations": {
+            "io.kubernetes.cri.sandbox-name": "web-7f9", "io.kubernetes.cri.sandbox-namespace": "shop"}}), encoding="ascii")
+        web, other = self.program("web"), self.program("web")
+        (scope / "cgroup.procs").write_text(str(web.pid), encoding="ascii")
+        hidden = ("unshare", "--mount", "sh", "-c", f'mount --bind {self.bin / "run"} /run && exec "$@"', "sh")
+        shop = {"web": policy(match={"pod": "web-*", "namespace": "shop"}, cpus="0", bind="set", settle=0)}
+        daemon = self.daemon(namespace=hidden, **shop)
+        self.expect(web, "0")
+        self.assertEqual((self.everywhere, []), (allowed(other.pid), daemon.problems()))
+        daemon.write("web", policy(match={"namespace": "test"}, cpus="0", bind="set", settle=0))
+        self.expect(web, self.everywhere)
+        verdict = daemon.explain(web.pid)["considered"][0]
+        self.assertEqual(("namespace", "test", "shop"), tuple(verdict[key] for key in ("field", "wanted", "found")))
+        daemon.stop()
+        [problem] = self.daemon(namespace=hidden[:3] + ("-c", 'mount -t tmpfs none /run && exec "$@"', "sh"), **shop).status()["problems"]
+        self.assertEqual(("web", "pods"), (problem["policy"], problem["subject"]))
 
 
 class Exported(House):

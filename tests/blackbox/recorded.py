@@ -168,8 +168,8 @@ class Recorded:
             self.link(path, to)
         return irqs
 
-    def process(self, pid, name, unit=None, cgroup=None, threads=None, cpus=None, ppid=1, exe=None, cmdline=None, uid=0):
-        """A process whose main thread and `threads` ({tid: name}) have these CPUs; with a unit, it is one of that service."""
+    def process(self, pid, name, unit=None, cgroup=None, threads=None, cpus=None, ppid=1, exe=None, cmdline=None, uid=0, resident=0):
+        """A process whose main thread and `threads` ({tid: name}) have these CPUs; with a unit, it is one of that service. `resident`: KiB."""
         cpus = self.all if cpus is None else set(cpus)
         cgroup = cgroup or (f"/system.slice/{unit}" if unit else "/")
         members = {pid: name} | (threads or {})
@@ -179,7 +179,7 @@ class Recorded:
                      "18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0")
             self.put(f"{folder}/status", "\n".join((
                 f"Name:\t{title}", "State:\tS (sleeping)", f"Tgid:\t{pid}", f"Pid:\t{tid}", f"PPid:\t{ppid}", f"Uid:\t{uid}\t{uid}\t{uid}\t{uid}",
-                f"Gid:\t{uid}\t{uid}\t{uid}\t{uid}", f"Threads:\t{len(members)}", "Kthread:\t0", f"Cpus_allowed:\t{bits(cpus)}",
+                f"Gid:\t{uid}\t{uid}\t{uid}\t{uid}", f"VmRSS:\t{resident} kB", f"Threads:\t{len(members)}", "Kthread:\t0", f"Cpus_allowed:\t{bits(cpus)}",
                 f"Cpus_allowed_list:\t{numbers(cpus)}", f"Mems_allowed_list:\t{numbers(range(len(self.nodes)))}")))
         (self.root / f"proc/{pid}/cmdline").write_bytes(b"\0".join(word.encode() for word in cmdline or [name]) + b"\0")
         self.put(f"proc/{pid}/cgroup", f"0::{cgroup}")

@@ -242,10 +242,10 @@ signal.pause()
 
 
 class Store:
-    """Stands for systemd with FileDescriptorStoreMax=: keeps descriptors by name, and hands them to the next process."""
+    """Stands for systemd with FileDescriptorStoreMax=: keeps descriptors by name, and hands them to the next process; `is_slow`: lets none go."""
 
-    def __init__(self, path):
-        self.kept, self.path = {}, path
+    def __init__(self, path, is_slow=False):
+        self.kept, self.path, self.is_slow = {}, path, is_slow
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
         threading.Thread(target=self.listen, daemon=True).start()
@@ -256,7 +256,7 @@ class Store:
             fds = array.array("i", b"".join(part[2] for part in extra))
             keys = dict(line.split("=", 1) for line in data.decode().splitlines() if "=" in line)
             name = keys.get("FDNAME", "")
-            for old in self.kept.pop(name, []) if "FDSTOREREMOVE" in keys else []:
+            for old in self.kept.pop(name, []) if "FDSTOREREMOVE" in keys and not self.is_slow else []:
                 os.close(old)
             if "FDSTORE" in keys:
                 self.kept.setdefault(name, []).extend(fds)
@@ -433,6 +433,21 @@ class Steered(Served):
         daemon.stop()
         store.end()  # as systemd does when the unit stops
         wait_for(lambda: not self.links(), lambda: f"nothing is left: {self.links()}")
+
+    def test_a_server_that_comes_again_is_steered_however_slow_systemd_is(self):
+        store = Store(self.bin / "notify", is_slow=True)
+        self.stack.callback(store.end)
+        inside = self.near.command()
+        self.near.command = lambda *words: [*inside, *words] if words else [*inside, *store.words()]
+        daemon = self.begin()
+        del self.near.command
+        self.steered()
+        text = (daemon.policies / "web.yaml").read_text(encoding="utf-8")
+        daemon.remove("web")
+        wait_for(lambda: not self.links(), lambda: f"the program has ended: {self.links()}")
+        daemon.write("web", text)
+        self.steered()
+        self.assertGreaterEqual(self.share(self.load(300)), 97)
 
     def test_a_more_specific_listener_gets_all_of_its_connections(self):
         self.begin(address="0.0.0.0")

@@ -165,6 +165,37 @@ TEST(Facts, NamesOfARecordingAreItsOwn) {
     EXPECT_EQ(sources.user(1), "1") << "nobody else is asked";
 }
 
+TEST(FactSources, PodsAreReadFromTheConfigurationThatTheirRuntimeWrote) {
+    const Tree tree;
+    const auto id = [](char digit) { return std::string(64, digit); };
+    const std::string tasks = "containerd/io.containerd.runtime.v2.task/k8s.io/";
+    const auto root = [&] { return open_root(tree); };
+    tree.folder("run");
+    EXPECT_FALSE(tells_pods(root()));
+    tree.file(
+        "run/" + tasks + id('a') + "/config.json",
+        R"({"process":{"env":["A=\"io.kubernetes.cri.sandbox-name\":\"x\"","io.kubernetes.cri.sandbox-name","y"]},)"
+        R"("annotations":{"io.kubernetes.cri.sandbox-name":"web-1","io.kubernetes.cri.sandbox-namespace":"shop"}})");
+    tree.file(
+        "run/k3s/" + tasks + id('b') + "/config.json",
+        R"({"annotations":{"io.kubernetes.cri.sandbox-namespace":"test","io.kubernetes.cri.sandbox-name":"b"}})");
+    tree.file("run/containers/storage/overlay-containers/" + id('c') + "/userdata/config.json",
+              "{\n \"annotations\": {\n  \"io.kubernetes.pod.name\": \"web-3\",\n  "
+              "\"io.kubernetes.pod.namespace\" : \"shop\"\n }\n}");
+    tree.file("run/" + tasks + id('d') + "/config.json",
+              R"({"annotations":{"io.kubernetes.cri.sandbox-name":)");
+    EXPECT_TRUE(tells_pods(root()));
+    const auto live = root();
+    FactSources sources(live);
+    EXPECT_EQ(sources.pod(id('a')), (Pod{"web-1", "shop"}));
+    EXPECT_EQ(sources.pod(id('b')), (Pod{"b", "test"}));
+    EXPECT_EQ(sources.pod(id('c')), (Pod{"web-3", "shop"}));
+    for (const char none : {'d', 'e'})
+        EXPECT_EQ(sources.pod(id(none)), Pod{}) << none;
+    std::filesystem::remove_all(tree.path("run"));
+    EXPECT_EQ(sources.pod(id('a')), (Pod{"web-1", "shop"})) << "it was read once";
+}
+
 TEST(FactSources, UsersOfAUserNamespaceAreOnePerson) {
     if (::geteuid() != 0) return; // only root can give files away
     const Tree tree;

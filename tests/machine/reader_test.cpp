@@ -80,6 +80,53 @@ TEST_F(InterfacesTest, AContainersComesAndGoesWithoutAllInterrupts) {
     EXPECT_EQ(machine.irqs.irqs.size(), irqs.irqs.size());
 }
 
+TEST_F(InterfacesTest, OneThatMovesIntoAContainerKeepsItsInterruptsUntilItIsBack) {
+    const std::string device = "sys/devices/pci0000:00/0000:00:03.0/";
+    tree.link(device + "driver", "../../../bus/pci/drivers/igb");
+    tree.put(device + "msi_irqs/30", "msix\n");
+    auto machine = read();
+    const auto irqs = [&](const std::string& nic) {
+        std::vector<unsigned> numbers;
+        for (const auto& vector : machine.vectors_of(nic))
+            numbers.push_back(vector.irq);
+        return numbers;
+    };
+    const auto read_again = [&] {
+        const auto root = *host::Root::open(tree.path());
+        MachineReader reader(root, &machine);
+        for (auto done = reader.step([] { return false; }); done && !*done;)
+            done = reader.step([] { return false; });
+        machine = reader.take();
+    };
+    const std::vector<unsigned> own{30};
+    std::filesystem::remove_all(tree.path() + "/" + device + "net/eth0");
+    std::filesystem::remove(tree.path() + "/sys/class/net/eth0");
+    const auto as_known = machine;
+    for (const bool is_by_event : {true, false}) {
+        machine = as_known;
+        if (is_by_event)
+            slices("eth0", machine);
+        else
+            read_again();
+        EXPECT_EQ(machine.nic("eth0"), nullptr);
+        ASSERT_NE(machine.nic("0000:00:03.0"), nullptr);
+        EXPECT_EQ(irqs("0000:00:03.0"), own);
+        EXPECT_EQ(machine.nic("0000:00:03.0")->driver, "igb");
+        read_again();
+        EXPECT_EQ(irqs("0000:00:03.0"), own);
+    }
+    tree.put(device + "net/eth5/ifindex", "2\n");
+    tree.link("sys/class/net/eth5", "../../devices/pci0000:00/0000:00:03.0/net/eth5");
+    tree.link(device + "net/eth5/device", "../../../0000:00:03.0");
+    slices("eth5", machine);
+    EXPECT_EQ(irqs("eth5"), own);
+    EXPECT_EQ(machine.nic("0000:00:03.0"), nullptr);
+    EXPECT_TRUE(machine.moved.empty());
+    machine.moved = {"bus/pci/devices/0000:00:03.0", "bus/pci/devices/0000:00:04.0"};
+    read_again();
+    EXPECT_TRUE(machine.moved.empty()) << "the interface is here, and the other device has gone";
+}
+
 TEST_F(InterfacesTest, AKernelThreadThatTheKernelsListLacksStaysKnown) {
     const affinityd::test::RecordedTask napi{
         .id = 20, .comm = "napi/eth0-8193", .parent = 2, .flags = inventory::pf_kthread, .start = 7};

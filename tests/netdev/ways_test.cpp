@@ -10,8 +10,13 @@ namespace {
 using Names = std::vector<std::string>;
 
 Link nic(unsigned index, const std::string& name, unsigned master = 0) {
-    return {
-        .ifindex = index, .name = name, .kind = "", .device = "0000:41:00.0", .up = true, .master = master};
+    return {.ifindex = index,
+            .name = name,
+            .kind = "",
+            .bus = "pci",
+            .device = "0000:41:00.0",
+            .up = true,
+            .master = master};
 }
 Link made(unsigned index, const std::string& name, const std::string& kind, unsigned master = 0) {
     return {.ifindex = index, .name = name, .kind = kind, .device = "", .up = true, .master = master};
@@ -116,7 +121,14 @@ TEST(Ways, LeadFromAContainerToTheNic) {
          {},
          "eth0",
          true},
-        {"a NIC of its own", {{}, {made(1, "lo", ""), nic(2, "eth0")}}, {}, "eth0", true},
+        {"a NIC of its own",
+         {{}, {made(1, "lo", ""), nic(2, "eth0")}},
+         {"0000:41:00.0"},
+         "eth0 → 0000:41:00.0"},
+        {"a bond of its own NICs",
+         {{}, {made(1, "lo", ""), made(2, "bond0", "bond"), nic(3, "eth0", 2)}},
+         {"0000:41:00.0"},
+         "bond0 → eth0 → 0000:41:00.0"},
         {"a ring of pairs",
          pair({pod(4), made(4, "br0", "bridge"), on(made(5, "a", "veth", 4), 0, 6),
                on(made(6, "b", "veth", 8), 0, 5), made(8, "br1", "bridge"),

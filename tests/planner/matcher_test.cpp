@@ -104,6 +104,11 @@ struct Elsewhere final : inventory::PlainFacts {
     explicit Elsewhere(const std::string& comm) : PlainFacts(facts(comm)) {}
     bool exe_is_true = true;
     std::vector<std::uint16_t> ports_elsewhere;
+    std::map<std::string, inventory::Pod> pods; ///< by container
+    [[nodiscard]] const inventory::Pod& pod(const std::string& id) const override {
+        const auto found = pods.find(id);
+        return found == pods.end() ? ProcessFacts::pod(id) : found->second;
+    }
     [[nodiscard]] bool is_exe_true() const override { return exe_is_true; }
     [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override { return ports_elsewhere; }
 };
@@ -160,6 +165,26 @@ TEST(Matcher, APathThatIsAnothersHereCountsOnlyInAContainerThatIsNamed) {
     EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, not: {container: bbbbbbbbbbbb}}", process));
     process.cgroup_text = users_group + container;
     EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, container: aaaaaaaaaaaa}", process));
+}
+
+TEST(Matcher, PodsAreThoseOfContainersThatRootMade) {
+    Elsewhere process("nginx");
+    process.exe_is_true = false;
+    process.pods[std::string(64, 'a')] = {"web-1", "shop"};
+    EXPECT_FALSE(is_matched("{pod: web-1}", process)) << "it is in no container";
+    for (const auto& [path, is_roots] :
+         {std::pair{container, true}, std::pair{users_group + container, false}}) {
+        process.cgroup_text = path;
+        for (const auto* match :
+             {"{pod: \"web-*\"}", "{namespace: shop}", "{pod: web-1, exe: /usr/sbin/nginx}",
+              "{namespace: [test, shop], comm: nginx}"})
+            EXPECT_EQ(is_matched(match, process), is_roots) << match << " " << path;
+        for (const auto* match : {"{pod: shop}", "{namespace: web-1}", "{pod: \"\", namespace: \"*\"}"})
+            EXPECT_FALSE(is_matched(match, process)) << match << " " << path;
+    }
+    process.cgroup_text = container;
+    process.pods.clear();
+    EXPECT_FALSE(is_matched("{pod: \"*\"}", process)) << "nothing is known of its pod";
 }
 
 TEST(Matcher, PortsOfAnotherNetworkNamespaceCountOnlyInAContainerThatIsNamed) {

@@ -63,6 +63,7 @@ TEST(Forgeable, IsNothingThatOnlyRootGives) {
              "{exe: /usr/sbin/nginx}",
              "{exe: \"/usr/lib/postgresql/*/bin/postgres\"}",
              "{container: \"*\"}",
+             "{pod: \"web-*\", namespace: shop}",
              "{listen: [80, 443]}",
              "{kthread: true, comm: \"k*\"}",
              "{any: [{unit: nginx.service}, {comm: nginx, user: www-data}]}",

@@ -21,8 +21,8 @@ namespace {
 class Costs final : public Behaviour {
   public:
     explicit Costs(Daemon& daemon)
-        : shared_(daemon.shared()), current_(shared_.current), tasks_(daemon.tasks()), usage_(shared_.root),
-          costs_(shared_.root) {
+        : daemon_(daemon), shared_(daemon.shared()), current_(shared_.current), tasks_(daemon.tasks()),
+          usage_(shared_.root), costs_(shared_.root) {
         costs_.recall(shared_.history.kept("passive"));
     }
     Slices after_tasks() override;
@@ -33,15 +33,18 @@ class Costs final : public Behaviour {
 
   private:
     void begin_usage();
+    void follow(const std::set<std::string>& moved);
     [[nodiscard]] std::vector<int> note(const accounting::NicUsageResult& result);
     [[nodiscard]] planner::NicUsage count_readers() const;
     [[nodiscard]] Slices read(bool at_end);
 
+    Daemon& daemon_;
     Shared& shared_;
     const Current& current_;
     Tasks& tasks_;
     accounting::NicUsage usage_;
     accounting::PassiveCost costs_;
+    std::set<std::string> moved_; ///< into containers, as at the last look
 };
 
 /// Finds out which interface serves which process. Where placements depend on that and are others now, tasks
@@ -76,6 +79,17 @@ void Costs::begin_usage() {
     usage_.begin(std::move(request));
 }
 
+/// NICs that are in containers belong to the machine from now on. No event tells that these are up there, and
+/// have interrupts.
+void Costs::follow(const std::set<std::string>& moved) {
+    if (moved == moved_) return;
+    moved_ = moved;
+    auto machine = current_->machine();
+    machine.moved.insert(moved.begin(), moved.end());
+    current_->update(std::move(machine));
+    daemon_.begin_pass(true);
+}
+
 /// The processes that may have another place now: those whose interfaces are others, or all of them where
 /// lanes are given out anew.
 std::vector<int> Costs::note(const accounting::NicUsageResult& result) {
@@ -95,6 +109,7 @@ std::vector<int> Costs::note(const accounting::NicUsageResult& result) {
         shared_.log.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
         return others;
     }
+    follow(result.moved);
     for (auto& [pid, process] : tasks_.table().processes())
         if (const auto found = result.processes.find(process.id); found != result.processes.end()) {
             if (process.nics != found->second.nics || process.are_nics_known != found->second.is_known ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "behaviours/list.hpp"
 #include "behaviours/memory/memory_mover.hpp"
+#include "inventory/process_files.hpp"
 
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ namespace affinityd::behaviours {
 
 namespace {
 
-/// Sends the memory of processes under `memory: follow` to the NUMA nodes that they now run on.
+/// Sends the memory of processes under `memory: follow` to the NUMA nodes that they now run on; spreads it
+/// over these under `memory: interleave`, and once more when there is an eighth more of it.
 class Memory final : public Behaviour {
   public:
     explicit Memory(Shared& shared) : shared_(shared) {
@@ -35,6 +37,7 @@ class Memory final : public Behaviour {
     struct State {
         std::vector<unsigned> nodes; ///< where its memory was last sent
         std::string text;            ///< the result, for people
+        std::uint64_t resident = 0;  ///< bytes that it had then, if it is interleaved
     };
     Shared& shared_;
     std::optional<MemoryMover> mover_; ///< none in a dry run
@@ -43,18 +46,21 @@ class Memory final : public Behaviour {
 
 void Memory::placed(const KnownProcess& process) {
     const auto& nodes = shared_.current->machine().topology.nodes;
-    if (shared_.current->policy(process.policy).memory != policy::Memory::follow || nodes.size() < 2) return;
+    const auto wanted = shared_.current->policy(process.policy).memory;
+    if (wanted == policy::Memory::stay || nodes.size() < 2) return;
     CpuSet cpus;
     for (const auto& thread : process.threads)
         cpus |= thread.present;
-    MemoryMove move{process.id, {}, {}};
+    MemoryMove move{process.id, {}, {}, wanted == policy::Memory::interleave, 0};
+    if (move.is_interleaved)
+        move.resident = inventory::read_resident(shared_.root, process.id.tid).value_or(0);
     for (const auto& node : nodes)
         (node.cpus.intersects(cpus) ? move.to : move.from).push_back(node.id);
     auto& state = states_[process.id];
-    if (move.to == state.nodes) return;
-    state = {move.to, "waits"};
+    if (move.to == state.nodes && move.resident <= state.resident + state.resident / 8) return;
+    state = {move.to, "waits", move.resident};
     // The memory of one that may run everywhere is left where it is: there is no better place.
-    if (move.to.empty() || move.from.empty())
+    if (move.to.empty() || (move.is_interleaved ? move.to.size() < 2 : move.from.empty()))
         state.text = "stays";
     else if (mover_)
         mover_->ask(std::move(move));
@@ -66,8 +72,9 @@ Slices Memory::end_pass() {
         const auto found = states_.find(move.process);
         if (found == states_.end()) continue;
         auto& text = found->second.text;
-        text = code == 0 ? fmt::format("moved in {} ms, {} pages stayed", took_ms, left)
-                         : "not moved: " + std::generic_category().message(code);
+        const auto* done = move.is_interleaved ? "spread" : "moved";
+        text = code == 0 ? fmt::format("{} in {} ms, {} pages stayed", done, took_ms, left)
+                         : fmt::format("not {}: {}", done, std::generic_category().message(code));
         if (code != 0)
             shared_.log.warn(fmt::format("memory of process {}: {}", move.process.tid, text),
                              "memory not moved");

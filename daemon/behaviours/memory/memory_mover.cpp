@@ -42,6 +42,7 @@ struct MemoryMover::State {
     State(const host::Root& of, Migrate by) : root(&of), migrate(std::move(by)) {}
     void work();
     [[nodiscard]] MemoryMoved carry_out(const MemoryMove& move);
+    [[nodiscard]] std::expected<long, int> interleave(int pid, const std::vector<unsigned>& nodes);
     [[nodiscard]] bool has_ended() {
         const std::lock_guard lock(mutex);
         return is_over;
@@ -97,6 +98,23 @@ void MemoryMover::State::work() {
     changed.notify_all();
 }
 
+/// No process can set the memory policy of another: its own memory is moved, 2 MiB to each node in turn by
+/// address, so that huge pages stay whole and what is in its place stays there.
+std::expected<long, int> MemoryMover::State::interleave(int pid, const std::vector<unsigned>& nodes) {
+    constexpr std::uint64_t part = 2U << 20;
+    long left = 0;
+    for (const auto& [first, end] : inventory::own_memory(*root, pid))
+        for (auto at = first; at < end;) {
+            if (has_ended()) return std::unexpected(ECANCELED);
+            const auto next = std::min(end, (at / part + 1) * part);
+            const auto moved = host::move_pages(pid, at, next, nodes[at / part % nodes.size()]);
+            if (!moved) return moved;
+            left += *moved;
+            at = next;
+        }
+    return left;
+}
+
 MemoryMoved MemoryMover::State::carry_out(const MemoryMove& move) {
     const int pid = move.process.tid;
     const auto thread = inventory::read_thread(*root, pid, pid);
@@ -106,7 +124,7 @@ MemoryMoved MemoryMover::State::carry_out(const MemoryMove& move) {
     // so that the daemon's process can go.
     std::ignore = root->proc().read(std::to_string(pid) + "/cmdline", 1);
     if (has_ended()) return {move, ECANCELED, 0, 0};
-    const auto left = migrate(pid, move.from, move.to);
+    const auto left = move.is_interleaved ? interleave(pid, move.to) : migrate(pid, move.from, move.to);
     if (!left) return {move, left.error(), 0, 0};
     return {move, 0, *left, 0};
 }

@@ -17,9 +17,11 @@ namespace affinityd::behaviours {
 
 /// A process whose memory is to be on certain NUMA nodes.
 struct MemoryMove {
-    TaskId process;             ///< by its main thread
-    std::vector<unsigned> from; ///< nodes to clear; never one of `to`
-    std::vector<unsigned> to;   ///< not empty
+    TaskId process;              ///< by its main thread
+    std::vector<unsigned> from;  ///< nodes to clear; never one of `to`
+    std::vector<unsigned> to;    ///< not empty
+    bool is_interleaved = false; ///< it is spread over `to`; `from` does not count
+    std::uint64_t resident = 0;  ///< bytes that it had when this was asked
 };
 
 struct MemoryMoved {

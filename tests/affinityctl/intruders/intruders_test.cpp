@@ -151,7 +151,7 @@ TEST(Intruders, IpiHasASenderFromSeveralCpus) {
                                event(intruders_call, 1, 0, "flush_tlb_func", other)},
                               facts_of({1}, {10}));
     EXPECT_EQ(only(value), (Cells{"ipi", "call of flush_tlb_func", "java 20",
-                                  "it unmaps memory of a program that ran here"}));
+                                  "it unmaps or moves memory of a program that ran here"}));
     EXPECT_EQ(value["sources"][0]["from_cpus"], "4,6");
     EXPECT_EQ(value["per_cpu"][0]["ipi"], 4);
 }
@@ -169,6 +169,8 @@ TEST(Intruders, IpiOfTheProgramOfAnInterruptAndOfNobody) {
               (Cells{"ipi", "irq work", "", "the sender is not known"}));
     EXPECT_EQ(only(judged({event(intruders_reschedule, 1, 0, "", task(0, "swapper/3"))}, facts))[2],
               "the idle CPU");
+    EXPECT_EQ(only(judged({event(intruders_call, 1, 0, "sched_ttwu_pending", task(20, "java"))}, facts))[3],
+              "it wakes a thread here: keep that thread off");
 }
 
 TEST(Intruders, KernelThreadSaysWhetherItCanBeMoved) {

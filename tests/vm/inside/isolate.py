@@ -3,6 +3,8 @@
 """`isolate: true` on two of eight CPUs under load of network, disk, timers and forks: nothing that can be moved is there, and however it ends,
 each interrupt, task, map and mask of the kernel is as before."""
 import contextlib
+import json
+import os
 import pathlib
 import re
 import time
@@ -23,6 +25,28 @@ while True:
     subprocess.run(["/bin/true"])
     for _ in range(20):
         time.sleep(0.002)
+"""
+# The parent on CPU 0 moves the memory of its child, which spins on CPU 5, from one node to the other and back.
+MIGRATE = """import ctypes, mmap, os, time
+memory = mmap.mmap(-1, 64 * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+first = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+child = os.fork()
+os.sched_setaffinity(0, {0 if child else 5})
+while not child:
+    for page in range(64):
+        memory[page * 4096] = 1
+pages = (ctypes.c_void_p * 64)(*range(first, first + 64 * 4096, 4096))
+for turn in range(1 << 30):
+    ctypes.CDLL(None).syscall(279, child, ctypes.c_ulong(64), pages, (ctypes.c_int * 64)(*[turn % 2] * 64), (ctypes.c_int * 64)(), 2)
+    time.sleep(0.01)
+"""
+# As a guest with four virtual CPUs.
+GUEST = """import ctypes, threading, time
+def virtual_cpu(number):
+    ctypes.CDLL(None).prctl(15, f"CPU {number}/KVM".encode(), 0, 0, 0)
+    time.sleep(1e6)
+for number in range(4):
+    threading.Thread(target=virtual_cpu, args=(number,)).start()
 """
 KERNEL = {"new interrupts": "/proc/irq/default_smp_affinity", "unbound work": "/sys/devices/virtual/workqueue/cpumask"}
 FIXED = 0x04000000  # PF_NO_SETAFFINITY
@@ -57,8 +81,13 @@ def tasks():
     return found
 
 
+def is_unified():
+    return pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
+
+
 def quiet_pids():
-    return {int(pid) for pid in pathlib.Path("/sys/fs/cgroup/system.slice/quiet.service/cgroup.procs").read_text(encoding="utf-8").split()}
+    hierarchy = "" if is_unified() else "/systemd"
+    return {int(pid) for pid in pathlib.Path(f"/sys/fs/cgroup{hierarchy}/system.slice/quiet.service/cgroup.procs").read_text(encoding="utf-8").split()}
 
 
 def is_used(irq):
@@ -109,6 +138,90 @@ def a_quiet_program_and_loads():
     assert status()["journal"] == 0
 
 
+def intruders(cpus, is_it, what):
+    """The first source that is it, and what could not be seen."""
+    seen = []
+
+    def look():
+        seen.append(json.loads(run("affinityctl", "intruders", cpus, "--for", "2s", "--json")))
+        return next(filter(is_it, seen[-1]["sources"]), None)
+    return wait_for(look, lambda: f"{what}: {seen[-1]}"), seen[-1]["notes"]
+
+
+@test()
+def intruders_are_named():
+    softirqs = {"TIMER", "SCHED", "NET_RX", "RCU"}
+    intruders("0-7", lambda one: softirqs.discard(one["source"]) or not softirqs, "softirqs of each kind")
+    irq, _ = intruders("0-7", lambda one: one["kind"] == "irq" and "ens1" in one["source"], "the interrupt of a NIC")
+    worker, _ = intruders("0-7", lambda one: one["kind"] == "kthread" and "kworker" in one["source"] and ": " in one["source"], "work of the kernel")
+    return f"{irq['source']}, {worker['source']}"
+
+
+@test()
+def migration_of_pages_has_a_sender_where_the_kernel_tells():
+    pathlib.Path("/tmp/migrate.py").write_text(MIGRATE, encoding="utf-8")
+    run("systemd-run", "--unit=migrate.service", "/usr/bin/python3", "/tmp/migrate.py")
+    pid = int(run("systemctl", "show", "-P", "MainPID", "migrate.service"))
+    if os.uname().release.startswith("6.1."):
+        call, notes = intruders("5", lambda one: one["kind"] == "ipi" and one["count"] > 20, "calls")
+        assert call["from"] is None and any("ipi_send_cpu" in note for note in notes), (call, notes)
+    else:
+        call, _ = intruders("5", lambda one: "flush_tlb_func" in one["source"] and one["pid"] == pid, "the migration")
+        assert call["from_cpus"] == "0" and str(pid) in call["from"], call
+    run("systemctl", "stop", "migrate.service")
+    return f"{call['source']}, {call['count']} times, from {call['from']}"
+
+
+def siblings(cpu):
+    return machine.cpus(machine.read(machine.CPUS / f"cpu{cpu}/topology/thread_siblings_list"))
+
+
+@test()
+def the_load_of_a_sibling_is_told():
+    others = siblings(5) - {5}
+    if others:
+        run("systemd-run", "--unit=sibling.service", "taskset", "-c", str(min(others)), "/usr/bin/python3", "-c", "while True: pass")
+
+    def look():
+        answer = json.loads(run("affinityctl", "intruders", "5", "--for", "2s", "--json"))
+        cpu = answer["per_cpu"][0]
+        if not others:
+            return cpu["siblings"] == "" and cpu["siblings_busy"] is None
+        return cpu["siblings_busy"] > 0.5 and any("shares its core" in note for note in answer["notes"])
+    wait_for(look, "the sibling is busy, or there is none")
+    if others:
+        run("systemctl", "stop", "sibling.service")
+    return f"{len(others)} siblings"
+
+
+@test()
+def virtual_cpus_of_a_guest_sit_on_siblings():
+    pathlib.Path("/tmp/guest.py").write_text(GUEST, encoding="utf-8")
+    (traffic.POLICIES / "guest.yaml").write_text('version: 1\nmatch: {unit: guest.service}\ntogether: node\nnear: room\nsettle: 0\nthreads:\n'
+                                                 '  - {name: "CPU */KVM", spread: core, smt: pair}\n', encoding="utf-8")
+    run("systemd-run", "--unit=guest.service", "/usr/bin/python3", "/tmp/guest.py")
+    pid = run("systemctl", "show", "-P", "MainPID", "guest.service").strip()
+
+    def places():
+        found = {}
+        for folder in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            name = re.fullmatch(r"CPU (\d)/KVM", machine.read(folder / "comm"))
+            if name:
+                found[int(name[1])] = machine.cpus(re.search(r"^Cpus_allowed_list:\s*(\S*)", machine.read(folder / "status"), re.MULTILINE)[1])
+        return found
+
+    def are_paired():
+        found = places()
+        if sorted(found) != [0, 1, 2, 3] or any(len(cpus) != 1 for cpus in found.values()) or len(set.union(*found.values())) != 4:
+            return False
+        return len(siblings(0)) < 2 or all(found[first] | found[first + 1] == siblings(min(found[first])) for first in (0, 2))
+    wait_for(are_paired, lambda: f"where they are: {places()}")
+    told = places()
+    (traffic.POLICIES / "guest.yaml").unlink()
+    run("systemctl", "stop", "guest.service")
+    return told
+
+
 @test()
 def nothing_that_can_be_moved_is_on_the_pair_under_load():
     write_policy()
@@ -129,6 +242,21 @@ def nothing_that_can_be_moved_is_on_the_pair_under_load():
 
 
 @test()
+def a_cpuset_of_the_unit_holds_it_or_the_daemon_says_why_not():
+    def fence():
+        explained = json.loads(run("affinityctl", "explain", str(min(quiet_pids())), "--json"))
+        return explained["means"]["state"] if explained.get("means") else ""
+    (traffic.POLICIES / "quiet.yaml").write_text(POLICY + "means: cpuset\n", encoding="utf-8")
+    wanted = "in place" if is_unified() else "cpusets of units need the unified cgroup hierarchy"
+    wait_for(lambda: fence() == wanted, lambda: f"the cpuset: {fence()}")
+    await_isolation()
+    write_policy()
+    wait_for(lambda: not fence(), lambda: f"still a cpuset: {fence()}")
+    await_isolation()
+    return wanted
+
+
+@test()
 def what_another_program_resets_is_set_again():
     for path in KERNEL.values():
         pathlib.Path(path).write_text("ff", encoding="utf-8")
@@ -139,7 +267,7 @@ def what_another_program_resets_is_set_again():
     await_isolation()
 
 
-@test()
+@test(900)
 def all_is_as_before_after_each_end():
     run("systemctl", "stop", "affinityd", patience=80)
     assert_as_before("stopped")

@@ -52,6 +52,11 @@ def explained():
     return json.loads(run("affinityctl", "explain", str(hoarder()), "--json"))
 
 
+def explained_memory():
+    processes = json.loads(run("affinityctl", "status", "--json"))["processes"]
+    return next((process["memory"]["state"] for process in processes if "memory" in process), "")
+
+
 def told():
     return f"AllowedCPUs {property_of_unit()}, mask {machine.allowed(hoarder())}, node 0: {pages(0)} MiB, node 1: {pages(1)} MiB"
 
@@ -76,6 +81,16 @@ def its_memory_follows_it_to_the_other_node():
     assert pages(1) < MEGABYTES / 4, told()
     write_policy(1)
     wait_for(lambda: is_on(1), told)
+    wait_for(lambda: pages(1) >= MEGABYTES > 4 * pages(0), told)
+    return told()
+
+
+@test()
+def its_memory_is_spread_over_all_nodes():
+    (POLICIES / "hoarder.yaml").write_text(f"version: 1\nmatch: {{unit: {UNIT}}}\nbind: set\nmemory: interleave\n", encoding="utf-8")
+    wait_for(lambda: min(pages(0), pages(1)) > MEGABYTES / 3, told)
+    wait_for(lambda: "spread in" in explained_memory(), explained_memory)
+    write_policy(1)
     wait_for(lambda: pages(1) >= MEGABYTES > 4 * pages(0), told)
     return told()
 

@@ -90,7 +90,7 @@ def qemu(shape, image, folder, console=False):
     return ["qemu-system-x86_64", "-machine", "q35,smbus=off,vmport=off", "-accel", f"tcg,thread={threads}", *_processor(shape),
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-rtc", "base=utc",
             "-kernel", str(image.kernel), "-initrd", str(image.initrd),
-            "-append", KERNEL_OPTIONS + (" intel_iommu=off" if shape.x2apic else ""), *iommu, *_serials(folder, console),
+            "-append", f"{KERNEL_OPTIONS} {shape.words}" + (" intel_iommu=off" if shape.x2apic else ""), *iommu, *_serials(folder, console),
             "-drive", f"file={image.root},if=none,id=root,format=raw,snapshot=on,cache=unsafe,file.locking=off",
             "-device", "virtio-blk-pci,drive=root,num-queues=1",
             "-fsdev", f"local,id=host,path={folder}/share,security_model=none,multidevs=remap",

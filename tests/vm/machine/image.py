@@ -15,7 +15,7 @@ from machine import debian, kernel
 HERE = pathlib.Path(__file__).resolve().parent
 GUEST = HERE.parent / "guest"
 PACKAGES = """systemd systemd-sysv udev dbus polkitd iproute2 ethtool procps irqbalance kmod util-linux python3 numactl iputils-ping
-    nginx-light redis-server haproxy memcached postgresql-15 bpftrace libsystemd0 libnl-3-200 libnl-genl-3-200 libnl-route-3-200 libyaml-cpp0.7 libspdlog1.10 libfmt9 libproc2-0
+    podman netavark crun iptables nginx-light redis-server haproxy memcached postgresql-15 bpftrace libsystemd0 libnl-3-200 libnl-genl-3-200 libnl-route-3-200 libyaml-cpp0.7 libspdlog1.10 libfmt9 libproc2-0
     libbpf1 libre2-9 libsqlite3-0 libstdc++6 busybox-static""".split()
 # Each of these costs 0.1 to 0.5 s of emulation and has nothing to do with affinityd.
 MASKED = """apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service

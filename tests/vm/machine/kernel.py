@@ -8,6 +8,7 @@ import subprocess
 
 SUITES = {"7.2": "trixie-backports", "6.12": "bookworm-backports", "6.1": "bookworm"}
 MODULES = """virtio_pci virtio_blk virtio_rng virtio_net virtio_console ext4 9p 9pnet_virtio e1000e igb vmxnet3 macvlan veth bridge dummy bonding 8021q
+    ipvlan nft_compat nft_chain_nat xt_addrtype xt_comment xt_conntrack xt_mark xt_MASQUERADE xt_nat xt_tcpudp
     tun 8139cp ohci_pci igbvf
     inet_diag tcp_diag udp_diag unix_diag netlink_diag sch_fq crc32c_generic crc32c-intel qemu_fw_cfg autofs4""".split()
 INITRD_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")

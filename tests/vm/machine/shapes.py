@@ -16,6 +16,7 @@ class Shape:
     lines: int = 0          # NICs of conventional PCI, which share one interrupt line with each other and a USB controller
     spare: int = 0          # CPUs that can be plugged in, the last ones
     kernel: str = "6.12"
+    words: str = ""         # more for the kernel's command line
     # max: what QEMU's emulation can do. 5-level page tables only cost time; with AMD as vendor siblings are not shown.
     processor: str = "max,la57=off,vendor=GenuineIntel"
     # True: x2apic with interrupt remapping, as servers have; an affinity takes effect at once. False: at the next interrupt.
@@ -49,8 +50,12 @@ SHAPES = {
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
     # A NIC with as many queues as there are CPUs, which spreads flows over them by a hash as real ones do.
     "queues": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb",)),
+    # Control groups as older distributions have them, and siblings.
+    "cgroup-v1": Shape(sockets=2, cores=2, threads=2, nodes=2, memory=2048, pairs=("igb",), kernel="6.1", words="systemd.unified_cgroup_hierarchy=0"),
     # The same with a NIC of a guest: its packets come back on the queue where the flow was sent.
     "queues-virtio": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("virtio-8",)),
+    # Two of these, for a bond.
+    "containers": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb", "igb")),
     # Devices that share an interrupt line.
     "lines": Shape(sockets=1, cores=4, lines=2),
     # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -19,7 +19,6 @@ namespace affinityctl {
 using affinityd::CpuSet;
 using affinityd::Result;
 using affinityd::host::Root;
-using std::chrono::steady_clock;
 namespace inventory = affinityd::inventory;
 
 namespace {
@@ -56,23 +55,32 @@ std::optional<Ran> read_ran(const affinityd::host::Dir& proc, const std::string&
     return ns && times ? std::optional(Ran{*ns, *times}) : std::nullopt;
 }
 
+/// Seconds since the boot; 0: it cannot be read.
+double uptime(const Root& root) {
+    return std::strtod(root.proc().text("uptime").value_or("").c_str(), nullptr);
+}
+
 class CounterWatch final : public IntruderWatch {
   public:
-    CounterWatch(const Root& root, CpuSet cpus) : root_(&root), cpus_(std::move(cpus)) {}
+    CounterWatch(const Root& before, const Root& root, CpuSet cpus)
+        : root_(&root), first_(&before), cpus_(std::move(cpus)) {}
     void begin() override {
-        before_ = read_threads();
-        interrupts_ = table("interrupts");
-        softirqs_ = table("softirqs");
-        began_ = steady_clock::now();
+        before_ = read_threads(*first_);
+        interrupts_ = read_counters(*first_, "interrupts");
+        softirqs_ = read_counters(*first_, "softirqs");
+        began_ = uptime(*first_);
     }
     [[nodiscard]] Result<Intrusions> take() override {
         Intrusions seen{.has_lengths = false};
-        seen.seconds = std::chrono::duration<double>(steady_clock::now() - began_).count();
-        const auto after = table("interrupts");
+        seen.seconds = uptime(*root_) - began_;
+        const auto after = read_counters(*root_, "interrupts");
         if (after.rows.empty()) return affinityd::fail("the table of interrupts cannot be read");
+        if (root_ != first_ && (began_ <= 0 || seen.seconds <= 0))
+            return affinityd::fail("the recordings are not of two moments of one run of the machine");
         seen.all = risen_rows(interrupts_, after, cpus_);
-        std::ranges::move(risen_rows(softirqs_, table("softirqs"), cpus_), std::back_inserter(seen.all));
-        for (const auto& [thread, ran] : read_threads()) {
+        std::ranges::move(risen_rows(softirqs_, read_counters(*root_, "softirqs"), cpus_),
+                          std::back_inserter(seen.all));
+        for (const auto& [thread, ran] : read_threads(*root_)) {
             const auto old = before_.contains(thread) ? before_.at(thread) : Ran{};
             if (ran.times > old.times || ran.ns > old.ns) add_thread(thread, ran, old, seen);
         }
@@ -80,14 +88,13 @@ class CounterWatch final : public IntruderWatch {
     }
 
   private:
-    [[nodiscard]] CounterTable table(const std::string& name) const { return read_counters(*root_, name); }
     /// {pid, tid} -> its counts
-    [[nodiscard]] std::map<std::pair<int, int>, Ran> read_threads() const {
+    static std::map<std::pair<int, int>, Ran> read_threads(const Root& root) {
         std::map<std::pair<int, int>, Ran> threads;
-        for (const int pid : inventory::list_pids(*root_).value_or(std::vector<int>{}))
+        for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
             for (const auto& name :
-                 root_->proc().list(fmt::format("{}/task", pid)).value_or(std::vector<std::string>{}))
-                if (const auto ran = read_ran(root_->proc(), fmt::format("{}/task/{}", pid, name)))
+                 root.proc().list(fmt::format("{}/task", pid)).value_or(std::vector<std::string>{}))
+                if (const auto ran = read_ran(root.proc(), fmt::format("{}/task/{}", pid, name)))
                     threads[{pid, affinityd::parse_number<int>(name).value_or(0)}] = *ran;
         return threads;
     }
@@ -112,11 +119,11 @@ class CounterWatch final : public IntruderWatch {
         seen.all.push_back(std::move(one));
     }
 
-    const Root* root_;
+    const Root *root_, *first_;
     CpuSet cpus_;
     std::map<std::pair<int, int>, Ran> before_;
     CounterTable interrupts_, softirqs_;
-    steady_clock::time_point began_{};
+    double began_ = 0; ///< seconds after the boot
 };
 
 /// {CPU -> clock ticks without work, and all}
@@ -209,8 +216,9 @@ std::string softirq_name(unsigned vector) {
     return vector < softirqs.size() ? std::string(softirqs.at(vector)) : std::to_string(vector);
 }
 
-std::unique_ptr<IntruderWatch> IntruderWatch::by_counters(const Root& root, const CpuSet& cpus) {
-    return std::make_unique<CounterWatch>(root, cpus);
+std::unique_ptr<IntruderWatch> IntruderWatch::by_counters(const Root& before, const Root& root,
+                                                          const CpuSet& cpus) {
+    return std::make_unique<CounterWatch>(before, root, cpus);
 }
 
 } // namespace affinityctl

@@ -136,9 +136,11 @@ void EventWatch::add_running(unsigned cpu, std::uint64_t now, Intrusions& seen) 
     });
     if (known == seen.all.end()) {
         seen.all.push_back({intruders_thread, cpu, thread.id, "", task, 1, length, length});
+        seen.all.back().lengths.at(intruders_length_of(length)) = 1;
         return;
     }
     ++known->count;
+    ++known->lengths.at(intruders_length_of(length));
     known->total_ns += length;
     known->longest_ns = std::max<std::uint64_t>(known->longest_ns, length);
 }
@@ -156,7 +158,8 @@ Result<Intrusions> EventWatch::take() {
                                 .task = task_of(sum.task, root_->proc()),
                                 .count = sum.count,
                                 .total_ns = sum.total,
-                                .longest_ns = sum.longest});
+                                .longest_ns = sum.longest,
+                                .lengths = std::to_array(sum.lengths)});
         });
     if (!done) return std::unexpected(done.error());
     for (const unsigned cpu : cpus_) {

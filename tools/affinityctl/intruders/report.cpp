@@ -99,10 +99,10 @@ Words words_of_call(const Intrusion& one, const IntruderFacts& facts) {
         words.mend = "move the interrupts of that CPU: they wake threads here";
     else if (facts.own.contains(one.task->pid))
         words.mend = "the program itself sends it";
-    else if (one.kind == intruders_reschedule)
+    else if (one.kind == intruders_reschedule || one.function == "sched_ttwu_pending")
         words.mend = "it wakes a thread here: keep that thread off";
     else if (one.function == "flush_tlb_func")
-        words.mend = "it unmaps memory of a program that ran here";
+        words.mend = "it unmaps or moves memory of a program that ran here";
     else
         words.mend = "it has the kernel ask this CPU";
     return words;
@@ -146,6 +146,11 @@ std::string from_text(const json& row) {
     return text(row, "from") + (text(row, "from_cpus").empty() ? "" : " on CPU " + text(row, "from_cpus"));
 }
 
+template <std::size_t length>
+std::string length_text(const json& row) {
+    return std::to_string(row["lengths"].at(length).get<std::uint64_t>());
+}
+
 std::string siblings_text(const json& row) {
     if (!member(row, "siblings_busy").is_number()) return "-";
     return fmt::format("{} {:.0f}%", text(row, "siblings"), row["siblings_busy"].get<double>() * 100);
@@ -165,8 +170,20 @@ constexpr Field quiet_fields[] = {
     {"timer", "TIMER", "count", "by the tick and other timers"},
     {"ipi", "IPI", "count", "by other CPUs"},
     {"thread", "THREAD", "count", "by other threads"},
+    {"lengths", "", "count[]?", "intrusions below 1, 10, 100 us, 1, 10, 100 ms, 1 s, and longer ones; null: not known"},
     {"siblings", "", "cpus", "other CPUs of its core"},
     {"siblings_busy", "SIBLINGS", "number?", "the share of the time that they were busy, 0 to 1", {}, siblings_text},
+};
+constexpr Field length_fields[] = {
+    {"cpu", "CPU", "count", "its number"},
+    {"", "<1us", "count", "", {}, length_text<0>},
+    {"", "<10us", "count", "", {}, length_text<1>},
+    {"", "<100us", "count", "", {}, length_text<2>},
+    {"", "<1ms", "count", "", {}, length_text<3>},
+    {"", "<10ms", "count", "", {}, length_text<4>},
+    {"", "<100ms", "count", "", {}, length_text<5>},
+    {"", "<1s", "count", "", {}, length_text<6>},
+    {"", "LONGER", "count", "", {}, length_text<7>},
 };
 constexpr Field intruder_fields[] = {
     {"kind", "KIND", "text", "irq, softirq, tick, timer, ipi, thread, kthread, nmi or other"},
@@ -196,10 +213,12 @@ constexpr Field all_intruder_fields[] = {
 
 struct Sum {
     std::uint64_t count = 0, total_ns = 0, longest_ns = 0;
+    decltype(Intrusion::lengths) lengths{};
     void add(const Intrusion& one) {
         count += one.count;
         total_ns += one.total_ns;
         longest_ns = std::max(longest_ns, one.longest_ns);
+        std::ranges::transform(lengths, one.lengths, lengths.begin(), std::plus{});
     }
 };
 
@@ -292,7 +311,8 @@ json cpu_value(unsigned number, QuietCpu cpu, const Intrusions& seen, const Intr
                    microseconds(cpu.sum.total_ns, is_known), is_known ? json(left) : json(),
                    microseconds(cpu.sum.longest_ns, is_known), counts["nmi"], counts["irq"],
                    counts["softirq"], counts["tick"] + counts["timer"], counts["ipi"],
-                   counts["thread"] + counts["kthread"], siblings.to_list(), or_null(busy)});
+                   counts["thread"] + counts["kthread"], is_known ? json(cpu.sum.lengths) : json(),
+                   siblings.to_list(), or_null(busy)});
 }
 
 json source_value(const Intruder& one, bool has_lengths) {
@@ -341,11 +361,13 @@ Document intruders_document(const Intrusions& seen, const IntruderFacts& facts,
     document.line(fmt::format(
         "{:.1f} s of {}: {}", seen.seconds, facts.subject,
         affinityd::counted(sources.rows.size(), "source of interruptions", "sources of interruptions")));
-    document.add(std::move(cpus)).gap = true;
+    document.add(cpus).gap = true;
     const auto more = sources.rows.size() - std::min(sources.rows.size(), most_intruders);
     sources.rows.erase(sources.rows.end() - static_cast<std::ptrdiff_t>(more), sources.rows.end());
     if (!sources.rows.empty()) document.add(std::move(sources)).gap = true;
     if (more > 0) document.line(fmt::format("and {} more", more));
+    if (seen.has_lengths && !sources.rows.empty())
+        document.add(Document::Table{.fields = length_fields, .rows = cpus.rows}).gap = true;
     for (const auto& note : notes)
         document.line(note).gap = &note == &notes.front();
     if (!is_above) return document;

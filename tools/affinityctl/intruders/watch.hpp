@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "host/root.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,6 +39,8 @@ struct Intrusion {
     std::optional<IntruderTask> task{}; ///< the thread itself; a sender or owner, if it is known
     std::uint64_t count = 0;
     std::uint64_t total_ns = 0, longest_ns = 0; ///< without the intruders that interrupted it
+    std::array<unsigned long long, intruders_lengths>
+        lengths{}; ///< how many were so long: intruders_length_of()
 };
 
 /// All that ran on the watched CPUs, programs included.
@@ -58,8 +61,10 @@ class IntruderWatch {
     /// kernel allows none. Source: bpf/intruders.bpf.c.
     static affinityd::Result<std::unique_ptr<IntruderWatch>> by_events(const affinityd::host::Root& root,
                                                                        const affinityd::CpuSet& cpus);
-    /// By differences of the kernel's counters, as any user may read them.
-    static std::unique_ptr<IntruderWatch> by_counters(const affinityd::host::Root& root,
+    /// By differences of the kernel's counters, as any user may read them. `before`: where begin() reads:
+    /// `root`, or an earlier recording of the same machine.
+    static std::unique_ptr<IntruderWatch> by_counters(const affinityd::host::Root& before,
+                                                      const affinityd::host::Root& root,
                                                       const affinityd::CpuSet& cpus);
     IntruderWatch() = default;
     IntruderWatch(const IntruderWatch&) = delete;

@@ -216,6 +216,7 @@ struct IntruderOptions {
     std::string subject; ///< "": isolated and exclusive CPUs
     milliseconds time{10'000};
     double over_us = 0; ///< 0: no limit
+    std::string since;  ///< folder of an earlier recording, with which the machine is compared; "": none
 };
 
 /// "20us", "1.5ms", "1s" as microseconds.
@@ -296,32 +297,20 @@ void add_lines(const Root& root, const json& status, IntruderFacts& facts) {
             facts.lines[static_cast<unsigned>(count(queue, "irq"))].policy = text(queue, "policy");
 }
 
-Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
-    need(check_is_live(globals));
-    const auto root = need(Root::open());
-    affinityd::machine::Machine machine{need(affinityd::topology::read_topology(root)), {}, {}};
-    const auto& topology = machine.topology;
-    json status;
-    const auto find = [&](IntruderFacts& into) {
-        status = status_if_any(globals);
-        if (options.subject.empty()) return find_quiet_cpus(globals, status, topology, into);
-        find_named_cpus(options.subject, status, root, machine, into);
-    };
-    IntruderFacts facts, later;
-    find(facts);
-    facts.nohz_full = topology.nohz_full;
-    for (const unsigned cpu : facts.cpus)
-        facts.siblings[cpu] = topology.core_of(cpu) - affinityd::CpuSet{cpu};
-    // Elsewhere, so that it is no intruder itself, where there is an elsewhere.
-    std::ignore = affinityd::host::set_affinity(0, topology.online - facts.cpus);
-    auto events = IntruderWatch::by_events(root, facts.cpus);
+/// Watches the CPUs of the facts, or compares the counters of two moments.
+Intrusions watch_intruders(const IntruderOptions& options, const Root& root, const affinityd::CpuSet& cpus) {
+    const auto before = need(Root::open(options.since.empty() ? "/" : options.since));
+    auto events = options.since.empty()
+                      ? IntruderWatch::by_events(root, cpus)
+                      : std::unexpected(affinityd::Error{"recordings have counters only", {}, 0});
     if (!events && options.over_us > 0)
         throw CallError{exit_failure, "--over cannot be judged without BPF: " + events.error().to_string()};
-    const auto watch = events ? std::move(*events) : IntruderWatch::by_counters(root, facts.cpus);
-    const auto times = root.proc().text("stat").value_or("");
-    {
+    const auto& first = options.since.empty() ? root : before;
+    const auto watch = events ? std::move(*events) : IntruderWatch::by_counters(first, root, cpus);
+    const auto times = first.proc().text("stat").value_or("");
+    watch->begin();
+    if (options.since.empty()) {
         Vigil vigil;
-        watch->begin();
         keep_few_capabilities();
         vigil.wait(options.time);
     }
@@ -332,6 +321,28 @@ Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
             fmt::format("Lengths, senders and reasons are not known: {}. Counters tell only how "
                         "often, and of threads where they ran last.",
                         events.error().message));
+    return seen;
+}
+
+Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
+    if (options.since.empty()) need(check_is_live(globals));
+    const auto root = need(Root::open(globals.root));
+    affinityd::machine::Machine machine{need(affinityd::topology::read_topology(root)), {}, {}};
+    const auto& topology = machine.topology;
+    json status;
+    const auto find = [&](IntruderFacts& into) {
+        if (!globals.is_recorded()) status = status_if_any(globals);
+        if (options.subject.empty()) return find_quiet_cpus(globals, status, topology, into);
+        find_named_cpus(options.subject, status, root, machine, into);
+    };
+    IntruderFacts facts, later;
+    find(facts);
+    facts.nohz_full = topology.nohz_full;
+    for (const unsigned cpu : facts.cpus)
+        facts.siblings[cpu] = topology.core_of(cpu) - affinityd::CpuSet{cpu};
+    // Elsewhere, so that it is no intruder itself, where there is an elsewhere.
+    std::ignore = affinityd::host::set_affinity(0, topology.online - facts.cpus);
+    const auto seen = watch_intruders(options, root, facts.cpus);
     try {
         find(later);
         facts.own.merge(later.own); // those that came meanwhile
@@ -392,6 +403,11 @@ void add_intruders(CLI::App& app, Globals& globals, int& status) {
                      "exit with 3 if an interruption was longer than this, as 20us")
         ->type_name("TIME")
         ->transform(short_time());
+    verb->add_option(
+            "--since", options->since,
+            "do not watch: compare the machine, or that of --root, with this earlier recording of it")
+        ->type_name("FOLDER")
+        ->check(not_empty());
 }
 
 } // namespace affinityctl

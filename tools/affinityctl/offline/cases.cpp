@@ -50,7 +50,8 @@ constexpr std::array test_keys{
 constexpr std::array process_keys{
     case_key("comm", Type::text, "nginx"), case_key("exe", Type::text, "/usr/sbin/nginx"),
     case_key("cmdline", Type::text, "\"nginx: worker process\""), case_key("unit", Type::text, "nginx.service"),
-    case_key("cgroup", Type::text, "/kubepods.slice/web"), case_key("user", Type::text, "www-data"),
+    case_key("cgroup", Type::text, "/kubepods.slice/web"), case_key("pod", Type::text, "web-1"),
+    case_key("namespace", Type::text, "shop"), case_key("user", Type::text, "www-data"),
     case_key("group", Type::text, "www-data"), case_key("cpuset", Type::text, "0-3"),
     case_key("count", Type::integer, "4", "", 1), case_key("listen", Type::ports, "443"),
     case_key("threads", Type::described, "{worker: 8}", "a map of names and numbers"),
@@ -175,6 +176,7 @@ void check(const json& one, Report& report) {
         if ((!group.empty() && !group.starts_with('/')) || group.find("..") != std::string::npos ||
             unit.find('/') != std::string::npos || std::max(group.size(), unit.size()) > longest_made_name)
             refuse(made, "'cgroup' is a path like /kubepods.slice/web, and 'unit' a name");
+        if (has(made, "namespace") && !has(made, "pod")) refuse(made, "a 'namespace' is that of a 'pod'");
         if (has(made, "exe") && !text(made, "exe").starts_with('/'))
             refuse(made, "'exe' is an absolute path");
         std::int64_t threads = 1;

@@ -56,7 +56,15 @@ MadeUpProcesses::~MadeUpProcesses() {
 void MadeUpProcesses::add(const json& kind, const std::string& allowed) {
     const int pid = next_;
     const auto own = fmt::format("proc/{}/", pid), comm = text(kind, "comm"), unit = text(kind, "unit");
-    const auto cgroup = kind.value("cgroup", unit.empty() ? "/made-up" : "/system.slice/" + unit);
+    auto cgroup = kind.value("cgroup", unit.empty() ? "/made-up" : "/system.slice/" + unit);
+    if (kind.contains("pod")) { // as CRI-O has it
+        const auto container = fmt::format("{:064x}", pid);
+        const json annotations{{"io.kubernetes.pod.name", text(kind, "pod")},
+                               {"io.kubernetes.pod.namespace", text(kind, "namespace")}};
+        cgroup = kind.value("cgroup", "/kubepods.slice") + "/crio-" + container + ".scope";
+        put("run/containers/storage/overlay-containers/" + container + "/userdata/config.json",
+            json{{"annotations", annotations}}.dump());
+    }
     std::vector<std::string> names{comm};
     if (kind.contains("threads"))
         for (const auto& [name, number] : kind["threads"].items())

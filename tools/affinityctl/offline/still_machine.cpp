@@ -3,13 +3,16 @@
 
 #include "base/text.hpp"
 #include "inventory/descriptors.hpp"
+#include "inventory/facts.hpp"
 #include "inventory/process_files.hpp"
 #include "machine/queue_files.hpp"
 #include "machine/reader.hpp"
 #include "planner/lanes.hpp"
 #include "planner/matcher.hpp"
+#include "topology/reader.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -175,6 +178,7 @@ bool StillMachine::is_recorded(const SeenProcess& process, const std::string& fi
     if (field == "exe") return !process.scan.facts().exe().empty();
     if (field == "cmdline") return has("cmdline");
     if (field == "unit" || field == "cgroup" || field == "container") return has("cgroup");
+    if (field == "pod" || field == "namespace") return affinityd::inventory::tells_pods(processes_root_);
     if (field == "listen") return processes_root_.proc().text("net/tcp") || has("net/tcp");
     return true;
 }
@@ -199,8 +203,14 @@ const affinityd::CpuSet* StillMachine::cpuset(const SeenProcess& process) {
 
 void StillMachine::plan(const SeenProcess& process, const Sink& sink) {
     const auto& policy = process.policy;
-    const planner::ProcessView view{process.scan.id(), policy, policy ? &nics_[*policy] : nullptr,
-                                    policy ? cpuset(process) : nullptr};
+    planner::ProcessView view{process.scan.id(), policy, policy ? &nics_[*policy] : nullptr,
+                              policy ? cpuset(process) : nullptr};
+    const std::function<affinityd::CpuSet()> cramped = [&] {
+        const auto& topology = machine_.topology;
+        return planner::cramped(topology, affinityd::topology::read_room(root_, topology),
+                                inventory::read_resident(root_, view.id.tid).value_or(0));
+    };
+    view.cramped = &cramped;
     planner::plan_process(planning(), view, process.threads, sink);
 }
 

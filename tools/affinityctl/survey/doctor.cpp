@@ -591,7 +591,7 @@ class Examination {
         }
         if (astray > 0)
             add(Ailment::two_nodes, {policy.name, counted(astray, "process", "processes"), first_astray});
-        if (policy.memory == policy::Memory::follow || far.empty()) return;
+        if (policy.memory != policy::Memory::stay || far.empty()) return;
         const auto& worst = *std::ranges::max_element(far, {}, &Far::kib);
         add(Ailment::far_memory,
             {policy.name, counted(far.size(), "process", "processes"), std::to_string(worst.process->pid),

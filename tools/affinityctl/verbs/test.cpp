@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl test: whether tasks and interrupts of recorded machines get the CPUs that cases expect.
 #include "affinityctl/offline/cases.hpp"
+#include "affinityctl/offline/still_answers.hpp"
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"

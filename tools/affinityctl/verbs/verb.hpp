@@ -177,10 +177,6 @@ namespace documents {
 /// The picture of the machine with these tasks and interrupts on it; its value: the seats of each CPU.
 [[nodiscard]] Outcome topology(Globals globals, Occupancy occupancy);
 } // namespace documents
-/// All that a daemon that starts on a machine, recorded or this one, would change, as GetPlan answers it, and
-/// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
-/// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
-[[nodiscard]] nlohmann::json plan_of(StillMachine& still);
 /// The file of a policy in an editor, until it is saved, or not. `proposed`: a text for a new policy, which
 /// is asked about, and in an editor only on a terminal. Throws as verbs do.
 [[nodiscard]] Outcome edit_policy(const Globals& globals, const std::string& name,

@@ -106,6 +106,7 @@ static __noinline int account(const struct intruders_frame *frame, __u64 time) {
     ++sum->count;
     sum->total += length;
     if (length > sum->longest) sum->longest = length;
+    ++sum->lengths[intruders_length_of(length) & (intruders_lengths - 1)];
     sum->task = frame->by;
     return 0;
 }

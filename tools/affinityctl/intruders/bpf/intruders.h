@@ -47,8 +47,16 @@ struct intruders_key {
     unsigned int by_cpu, unused;
 };
 
+/* Below 1, 10, 100 us, 1, 10, 100 ms, 1 s, and longer. */
+#define intruders_lengths 8
+
+static inline unsigned int intruders_length_of(unsigned long long ns) {
+    return (ns >= 1000) + (ns >= 10000) + (ns >= 100000) + (ns >= 1000000) + (ns >= 10000000) + (ns >= 100000000) + (ns >= 1000000000);
+}
+
 struct intruders_sum {
     unsigned long long count, total, longest; /* ns, without what interrupted it */
+    unsigned long long lengths[intruders_lengths];
     struct intruders_task task;               /* the thread itself, the sender of an IPI, or the owner of a timer */
     char function[intruders_function_bytes];
 };
