@@ -168,7 +168,7 @@ class Day(Reloads):
         found = [(problem["name"], problem["message"]) for problem in status["problems"] if problem["severity"] != "acknowledged"]
         found += [("crowded", status["balance"]["text"])] if status["balance"] else []
         # Readers have a core each. Without a NIC of their own, those that do little may share one after others were busy there.
-        found += [("stacked", "nginx", places["nginx"])] if places["nginx"] != ["0", "1"] else []
+        found += [("stacked", name, cpus) for name, cpus in places.items() if cpus != ["0", "1"]]
         found += [("astray", one["name"], one["threads_in_place"], one["threads_wanted"]) for one in status["policies"]
                   if one["threads_in_place"] != one["threads_wanted"] or not one["processes"]]
         return found
