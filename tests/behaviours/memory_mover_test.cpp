@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ TEST_F(MemoryMoverTest, ANodeThatIsNotThereIsRefused) {
 }
 
 TEST_F(MemoryMoverTest, MemoryIsSpreadOverNodesThatAreThere) {
+    const std::vector<char> memory(8U << 20, 1); // so that each node has a part, wherever the rest lies
     mover_.ask({self_, {}, {0}, true});
     const auto moved = await();
     EXPECT_EQ(moved.code, 0);
