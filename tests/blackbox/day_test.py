@@ -28,7 +28,7 @@ while not select.select([sys.stdin], [], [], 0.01)[0]:
     port = sys.argv[1 + at % (len(sys.argv) - 1)]
     os.sched_setaffinity(0, {cpus[at // (len(sys.argv) - 1) % len(cpus)]})
     try:
-        with socket.create_connection(("10.99.0.1", int(port)), 2) as one:
+        with socket.create_connection(("10.99.1.1" if port == "7002" else "10.99.0.1", int(port)), 2) as one:
             one.settimeout(2)
             one.sendall(b"SET key value\\r\\n" if port == "7003" else b"GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
             answered[port] += one.recv(4096)[:5] in (b"HTTP/", b"+OK\\r\\n")
@@ -64,10 +64,10 @@ class Day(Reloads):
             run("javac", "-d", self.bin, self.bin / f"{self.java}.java", code=0)
 
     def policies(self):
-        """As suggest has them for one NIC: the first server has its queues."""
-        core = {"spread": "core", "bind": "core"}
+        """As those in policies/ of the project; nginx and HAProxy have a NIC each, and the others none."""
+        core = {"affinity": "full", "spread": "core", "bind": "core"}
         bios = {"name": ["bio_*", "jemalloc_bg_thd"], "cpus": "housekeeping", "bind": "set"}
-        found = {"nginx": policy("nginx", affinity="full", nics="auto", **core), "haproxy": policy("haproxy", **core),
+        found = {"nginx": policy("nginx", nics=self.nics[:1], **core), "haproxy": policy("haproxy", nics=self.nics[1:], **core),
                  "redis": policy("redis", bind="llc", threads=[bios]),
                  "postgres": policy(match={"cmdline": f"*{self.title}*"}, spread="llc", bind="llc")}
         if "java" in self.ports:
@@ -80,7 +80,7 @@ class Day(Reloads):
             (self.bin / "nginx.conf").write_text(text.replace("hello", f"deployed-{time.time()}"), encoding="ascii")
             return self.copy_of("/usr/sbin/nginx", name), "-p", self.bin, "-c", self.bin / "nginx.conf"
         if name == "haproxy":
-            text = HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread").replace("7001", "7002")
+            text = HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread").replace("10.99.0.1:7001", "10.99.1.1:7002")
             (self.bin / "haproxy.cfg").write_text(text.replace("hello", f"deployed-{time.time()}"), encoding="ascii")
             return self.copy_of("/usr/sbin/haproxy", name), "-W", "-f", self.bin / "haproxy.cfg"
         if name == "redis":
@@ -168,7 +168,7 @@ class Day(Reloads):
         found = [(problem["name"], problem["message"]) for problem in status["problems"] if problem["severity"] != "acknowledged"]
         found += [("crowded", status["balance"]["text"])] if status["balance"] else []
         # Readers have a core each. Without a NIC of their own, those that do little may share one after others were busy there.
-        found += [("stacked", "nginx", places["nginx"])] if places["nginx"] != ["0", "1"] else []
+        found += [("stacked", name, cpus) for name, cpus in places.items() if cpus != ["0", "1"]]
         found += [("astray", one["name"], one["threads_in_place"], one["threads_wanted"]) for one in status["policies"]
                   if one["threads_in_place"] != one["threads_wanted"] or not one["processes"]]
         return found
@@ -181,7 +181,7 @@ class Day(Reloads):
         self.memory.append(int(next(line for line in read(f"/proc/{self.tested.process.pid}/status").splitlines() if line.startswith("VmRSS")).split()[1]))
 
     def test_a_day_in_little_time(self):
-        self.pair(queues=2)
+        self.nics = [self.pair(number, queues=2) for number in range(2)]
         self.longest = {}
         self.tested = self.inside({"reconcile": "1s"}, **self.policies())
         wait_for(lambda: "events/process_events" in self.told(), lambda: f"this namespace has no process events: {self.told()}")

@@ -480,11 +480,14 @@ bool Steering::begin(std::uint64_t name, Space& space, int process) {
     if (now < space.retry) return false;
     space.is_left_out = !has_room(name, space, process);
     if (space.is_left_out) return false;
-    space.retry = now + between_trials;
+    // The kernel takes a moment to remove the program of a daemon that was killed.
+    const bool is_first = space.retry == Clock::time_point{};
+    space.retry = is_first ? now : now + between_trials;
     auto lanes = steer::Lanes::open(shared_.root, process, name, *reads_, kept_);
     if (!lanes) {
-        tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
-                                lanes.error().to_string()));
+        if (!is_first)
+            tell(space, fmt::format("listeners in network namespace {} are not steered: {}", name,
+                                    lanes.error().to_string()));
         return false;
     }
     space.lanes = std::move(*lanes);
