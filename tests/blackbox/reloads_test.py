@@ -87,9 +87,10 @@ class Reloads(Net):
     def nginx_workers(self, master):
         return [(pid, pid) for pid in children(master.pid) if "worker process\0" in open(f"/proc/{pid}/cmdline", encoding="utf-8").read()]
 
-    def haproxy(self, stem="server", port="7001"):
+    def haproxy(self, stem="server", port="7001", counts=False):
         path = self.bin / "haproxy.cfg"
-        path.write_text(HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread").replace("7001", port), encoding="utf-8")
+        text = HAPROXY.format(folder=self.bin, threads=2, shards=" shards by-thread").replace("7001", port)
+        path.write_text(text.replace("    nbthread 2\n", "") if counts else text, encoding="utf-8")
         return self.spawn(*self.near.command(self.copy_of("/usr/sbin/haproxy", stem), "-W", "-f", path))
 
     def haproxy_workers(self, master):
@@ -110,6 +111,28 @@ class Nginx(Reloads):
 class HAProxy(Reloads):
     def test_two_threads(self):
         self.run_reloads(self.haproxy, self.haproxy_workers, signal.SIGUSR2)
+
+
+class Counted(Reloads):
+    """HAProxy runs itself anew at a reload, and makes a thread for each CPU that it has then."""
+
+    def reload(self, **keys):
+        self.inside({"reconcile": "1s"}, proxy=policy("proxy", spread="core", bind="core", **keys))
+        master = self.haproxy("proxy", counts=True)
+        for _ in range(2):
+            wait_for(lambda: sorted(allowed(*worker) for worker in self.haproxy_workers(master)) == ["0", "1"],
+                     lambda: f"there are two threads, with a core each: {self.haproxy_workers(master)}")
+            wait_for(lambda: allowed(master.pid) == "0-1", lambda: f"its master has all CPUs: {allowed(master.pid)}")
+            former = self.haproxy_workers(master)
+            os.kill(master.pid, signal.SIGUSR2)
+            wait_for(lambda old=former: self.haproxy_workers(master) not in ([], old), "new workers are there")
+
+    def test_haproxy_has_all_its_threads_after_a_reload(self):
+        self.pair(queues=2)
+        self.reload()
+
+    def test_haproxy_has_all_its_threads_after_a_reload_under_full(self):
+        self.reload(affinity="full", nics=[self.pair(queues=2)])
 
 
 class Restarts(Reloads):
