@@ -24,8 +24,10 @@ Names those_that_stay(const Loading& loading, const World* before, const World& 
     auto names = loading.faulty();
     if (reason == ReloadReason::asked || before == nullptr) return names;
     for (const auto& policy : now.policies().policies) {
-        const bool is_same =
-            before->placements().find(policy.name) != nullptr && loading.is_as_before(policy.at.file);
+        const auto* resolved = before->placements().find(policy.name);
+        const bool is_file_same = resolved != nullptr && (resolved->policy->at.file == policy.at.file ||
+                                                          !loading.was_listed(resolved->policy->at.file));
+        const bool is_same = is_file_same && loading.is_as_before(policy.at.file);
         if (is_same || reason == ReloadReason::overlay) names.insert(policy.name);
     }
     return names;

@@ -100,14 +100,17 @@ std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& fro
     return left;
 }
 
-std::expected<long, int> move_pages(int pid, std::uint64_t from, std::uint64_t to, unsigned node) {
+std::expected<long, int> move_pages(int pid, std::uint64_t from, std::uint64_t to, std::uint64_t part,
+                                    const std::vector<unsigned>& nodes) {
     constexpr int own_pages = 2; // MPOL_MF_MOVE, linux/mempolicy.h
     std::vector<std::uint64_t> addresses;
-    for (const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); from < to; from += page)
+    std::vector<int> wanted;
+    for (const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); from < to; from += page) {
         addresses.push_back(from);
-    const std::vector<int> nodes(addresses.size(), static_cast<int>(node));
+        wanted.push_back(static_cast<int>(nodes[from / part % nodes.size()]));
+    }
     std::vector<int> results(addresses.size(), 0);
-    if (::syscall(SYS_move_pages, pid, addresses.size(), addresses.data(), nodes.data(), results.data(),
+    if (::syscall(SYS_move_pages, pid, addresses.size(), addresses.data(), wanted.data(), results.data(),
                   own_pages) < 0)
         return std::unexpected(errno);
     return std::ranges::count_if(results, [](int result) { return result == -EBUSY || result == -ENOMEM; });

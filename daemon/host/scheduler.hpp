@@ -36,10 +36,10 @@ int give_way();
 [[nodiscard]] std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
                                                      const std::vector<unsigned>& to);
 
-/// Moves the pages of a process from one address to another to a node, as far as they are there and no other
-/// process has them, too; move_pages(2). The number of pages that could not be moved, or an errno value
-/// (ESRCH: gone).
+/// Moves the pages of a process from one address to another to nodes in turn, each `part` bytes of addresses
+/// to the next, as far as they are there and no other process has them, too; move_pages(2). The number of
+/// pages that could not be moved, or an errno value (ESRCH: gone).
 [[nodiscard]] std::expected<long, int> move_pages(int pid, std::uint64_t from, std::uint64_t to,
-                                                  unsigned node);
+                                                  std::uint64_t part, const std::vector<unsigned>& nodes);
 
 } // namespace affinityd::host

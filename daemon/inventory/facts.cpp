@@ -190,14 +190,18 @@ constexpr std::size_t most_cpusets = 65536;
 constexpr std::size_t most_pods = 16384;
 constexpr std::size_t most_config = 4U << 20; // a pod's own text, which is most of it, has at most 1.5 MB
 
-/// Folders of containers, with an end of the path to their config.json.
+/// Folders of containers, with an end of the path to their config.json, and the annotations by which their
+/// runtime names a pod: containerd pkg/cri/annotations; CRI-O pkg/annotations. Others may be the pod's own.
 struct Bundles {
-    const char* folder;
-    const char* end;
+    const char *folder, *end, *name, *space;
 };
-constexpr std::array bundles{Bundles{"containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
-                             Bundles{"k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
-                             Bundles{"containers/storage/overlay-containers/", "/userdata/config.json"}};
+constexpr const char* cri_name = "io.kubernetes.cri.sandbox-name";
+constexpr const char* cri_space = "io.kubernetes.cri.sandbox-namespace";
+constexpr std::array bundles{
+    Bundles{"containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", cri_name, cri_space},
+    Bundles{"k3s/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json", cri_name, cri_space},
+    Bundles{"containers/storage/overlay-containers/", "/userdata/config.json", "io.kubernetes.pod.name",
+            "io.kubernetes.pod.namespace"}};
 
 /// The text at a key of a JSON object, wherever that is; "": there is none. Inside of a JSON text a quote is
 /// escaped, so that a name in quotes with a colon behind it is a key. Names of pods need no escape.
@@ -219,14 +223,6 @@ std::string text_at(std::string_view json, std::string_view key) {
 
 } // namespace
 
-Pod parse_pod(std::string_view config) {
-    Pod pod{text_at(config, "io.kubernetes.cri.sandbox-name"),
-            text_at(config, "io.kubernetes.cri.sandbox-namespace")};
-    if (pod.name.empty())
-        pod = {text_at(config, "io.kubernetes.pod.name"), text_at(config, "io.kubernetes.pod.namespace")};
-    return pod;
-}
-
 bool tells_pods(const host::Root& root) {
     return std::ranges::any_of(bundles, [&](const auto& one) { return root.run().exists(one.folder); });
 }
@@ -234,10 +230,14 @@ bool tells_pods(const host::Root& root) {
 const Pod& FactSources::pod(const std::string& container) {
     if (pods_.size() >= most_pods) pods_.clear();
     const auto [at, is_new] = pods_.try_emplace(container);
-    for (auto one = bundles.begin(); is_new && at->second.name.empty() && one != bundles.end(); ++one)
-        if (const auto text = root_->run().read(one->folder + container + one->end, most_config);
-            text && *text)
-            at->second = parse_pod(**text);
+    for (auto one = bundles.begin(); is_new && at->second.name.empty() && one != bundles.end(); ++one) {
+        const auto text = root_->run().read(one->folder + container + one->end, most_config);
+        if (text && *text) at->second = {text_at(**text, one->name), text_at(**text, one->space)};
+        if (text) continue;
+        static const Pod unknown;
+        pods_.erase(at); // it could not be read: the next look tries again
+        return unknown;
+    }
     return at->second;
 }
 

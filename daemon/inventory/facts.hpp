@@ -118,10 +118,7 @@ struct CheapFacts {
 [[nodiscard]] std::shared_ptr<ProcessFacts> lazy_facts(const host::Root& root, FactSources* sources,
                                                        CheapFacts cheap);
 
-/// The pod of a container from the text of its config.json (OCI runtime specification), which containerd and
-/// CRI-O annotate. Source: containerd pkg/cri/annotations; CRI-O pkg/annotations.
-[[nodiscard]] Pod parse_pod(std::string_view config);
-/// True if a runtime is here that writes such files where they are looked for.
+/// True if a runtime is here that writes which pod a container belongs to, where that is looked for.
 [[nodiscard]] bool tells_pods(const host::Root& root);
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.

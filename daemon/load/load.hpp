@@ -74,6 +74,8 @@ class Loading {
     /// that lead elsewhere. Not as long as one was written less than a second ago, as more may follow; but
     /// two seconds after the first call that saw a change at the latest.
     [[nodiscard]] bool has_changed();
+    /// True if the file was in a folder of policies at the reading before the last.
+    [[nodiscard]] bool was_listed(const std::string& file) const { return before_.contains(file); }
     /// True if the file has not been written between the last two readings.
     [[nodiscard]] bool is_as_before(const std::string& file) const;
 

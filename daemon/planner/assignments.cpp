@@ -91,10 +91,8 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         for (auto [at, end] = seats_.equal_range(request.parent); at != end; ++at)
             if (at->second.table == number) parent = &at->second;
     const bool was_counted = parent != nullptr && parent->is_counted;
-    if (parent != nullptr) {
-        parent->has_workers = true;
-        count_peer(*parent, false, false);
-    }
+    const bool was_there = parent != nullptr && parent->is_there;
+    if (parent != nullptr) count_peer(*parent, false, false);
     std::size_t best = 0;
     std::optional<Rank> least;
     const CpuSet cramped = request.cramped == nullptr ? CpuSet() : (*request.cramped)();
@@ -132,7 +130,7 @@ std::size_t Assignments::best(const SlotRequest& request, unsigned number) {
         least = rank;
         best = i;
     }
-    if (was_counted) count_peer(*parent, true, false);
+    if (parent != nullptr) count_peer(*parent, was_counted, was_there);
     return best;
 }
 
@@ -174,7 +172,7 @@ void Assignments::put(Seat& seat, const Slot* slot) {
     seat.cpus = slot == nullptr ? CpuSet() : slot->cpus;
     if (slot == nullptr) return;
     seat.now = slot->cpus.first();
-    count_peer(seat, seat.weight >= idle, !seat.has_workers);
+    count_peer(seat, seat.weight >= idle, seat.workers == 0);
     change_load(seat, 0, seat.weight);
 }
 
@@ -205,6 +203,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         }
         if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
         note_number(request, *seat);
+        note_master(request, *seat);
         const auto beside = beside_mate(request, number);
         if (beside && *request.number % 2 == 1) {
             chosen = beside;
@@ -243,19 +242,32 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     seat.dealt_in = world_;
     seat.is_fresh = is_fresh;
     put(seat, &slots[chosen]);
+    note_master(request, seat);
     return chosen;
 }
 
-/// A task may have been alone before: a cpuset left it no core with two CPUs.
+/// A master is one as long as it has workers.
+void Assignments::note_master(const SlotRequest& request, Seat& seat) {
+    if (seat.master != TaskId{} || request.parent == TaskId{}) return;
+    auto* master = seat_of(seats_, request.parent, seat.table);
+    if (master == nullptr) return;
+    seat.master = request.parent;
+    if (master->workers++ == 0) count_peer(*master, master->is_counted, false);
+}
+
+/// The task has its number from now on, also where a cpuset left no core with two CPUs until now. A second
+/// one of that number has none.
 void Assignments::note_number(const SlotRequest& request, Seat& seat) {
     if (!request.number || seat.numbered) return;
-    seat.numbered = {request.process, *request.number};
-    numbered_.insert_or_assign({seat.table, request.process, *request.number}, request.task);
+    if (numbered_.try_emplace({seat.table, request.process, *request.number}, request.task).second)
+        seat.numbered = {request.process, *request.number};
 }
 
 /// The slot of the other task of its pair; no value: that has none, or has lost it.
 std::optional<std::size_t> Assignments::beside_mate(const SlotRequest& request, unsigned table) {
     if (!request.number) return std::nullopt;
+    const auto own = numbered_.find({table, request.process, *request.number});
+    if (own != numbered_.end() && own->second != request.task) return std::nullopt;
     const auto found = numbered_.find({table, request.process, *request.number ^ 1U});
     const auto* mate = found == numbered_.end() ? nullptr : seat_of(seats_, found->second, table);
     return mate == nullptr ? std::nullopt : slot_named(request.slots, mate->now);
@@ -283,7 +295,7 @@ bool Assignments::is_master(const DistributionId& distribution, const TaskId& ta
     const auto table = number(distribution);
     for (auto [at, end] = seats_.equal_range(task); table && at != end; ++at)
         if (at->second.table == *table)
-            return at->second.has_workers && !(at->second.is_weighed && at->second.weight >= idle);
+            return at->second.workers > 0 && !(at->second.is_weighed && at->second.weight >= idle);
     return false;
 }
 
@@ -294,6 +306,11 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     put(seat->second, nullptr);
+    if (seat->second.master != TaskId{}) {
+        auto* master = seat_of(seats_, seat->second.master, seat->second.table);
+        if (master != nullptr && master->workers > 0 && --master->workers == 0)
+            count_peer(*master, master->is_counted, !master->cpus.empty());
+    }
     if (const auto& numbered = seat->second.numbered) {
         const auto found = numbered_.find({seat->second.table, numbered->first, numbered->second});
         if (found != numbered_.end() && found->second == seat->first) numbered_.erase(found);

@@ -94,14 +94,15 @@ class Assignments {
         unsigned given; ///< the first one that it was given
         Weight weight = one_cpu;
         bool is_weighed = false;
-        bool is_counted = false;  ///< among the peers of its slot that are not idle
-        bool is_there = false;    ///< among all of them
-        bool has_workers = false; ///< in the same distribution: it leaves its slot to them
-        bool is_moved = false;    ///< by move(): it stays there, however many others do
+        bool is_counted = false; ///< among the peers of its slot that are not idle
+        bool is_there = false;   ///< among all of them
+        unsigned workers = 0;    ///< that it made, in the same distribution: it leaves its slot to them
+        bool is_moved = false;   ///< by move(): it stays there, however many others do
         bool is_fresh =
             false; ///< it was a reader until now, or is one since: chosen once more at the next look
         unsigned dealt_in = 0; ///< the world in which it was looked at last
         TaskId family = {};    ///< the parent, else the process
+        TaskId master = {};    ///< the parent, if it has a slot here, too, and counts this one as its worker
         CpuSet cpus = {};      ///< those that it has of its slot; empty: it has left it
         std::optional<std::pair<TaskId, unsigned>> numbered = {}; ///< of a pair: its process and number
         CpuSet cpuset = {}; ///< it leaves the task fewer slots than its distribution has; empty: none does
@@ -127,6 +128,7 @@ class Assignments {
         std::unordered_map<std::uint64_t, Peers> peers;
         std::size_t seats = 0; ///< it is free again with the last one
     };
+    void note_master(const SlotRequest& request, Seat& seat);
     static std::uint64_t peer_key(const TaskId& family, unsigned slot) {
         return std::uint64_t{static_cast<std::uint32_t>(family.tid)} << 32U | slot;
     }

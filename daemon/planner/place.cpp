@@ -234,11 +234,13 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
          .cramped = choice.are_lanes || is_thread ? nullptr : cramped_for(resolved, process)})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
     // A master does little, and what it starts counts the CPUs that it has: new workers, and itself after
-    // execve(2), as HAProxy's at a reload.
-    target.is_master = process.reads_nothing || assignments.is_master(target.distribution, unit);
-    if (target.is_master)
-        target.mask |= process.cpuset == nullptr ? resolved.usable : resolved.usable & *process.cpuset;
-    target.is_unserved = is_unserved(resolved, process, rule ? static_cast<unsigned>(*rule) + 1 : 0);
+    // execve(2), as HAProxy's at a reload. A reader that made another is none.
+    const unsigned of_rule = rule ? static_cast<unsigned>(*rule) + 1 : 0;
+    target.is_master = !choice.are_lanes && ((process.reads_nothing && resolved.reads(of_rule)) ||
+                                             assignments.is_master(target.distribution, unit));
+    for (std::size_t i = 0; target.is_master && i < choice.slots->size(); ++i)
+        target.mask |= (*choice.slots)[i].mask & placements.balanced;
+    target.is_unserved = is_unserved(resolved, process, of_rule);
     for (const auto& group : resolved.caches)
         if (target.is_unserved && group.intersects(slot.cpus))
             target.mask |= process.cpuset == nullptr ? group : group & *process.cpuset;

@@ -378,6 +378,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
                    const Placements* before, const Released& released) {
     Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
+    run.result.balanced = machine.topology.online - machine.topology.isolated;
     run.result.policies.resize(policies.policies.size());
     find_measured(run);
     const Interfaces interfaces(machine);

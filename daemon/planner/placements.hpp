@@ -163,6 +163,7 @@ struct MeasuredLevel {
 struct Placements {
     std::vector<ResolvedPolicy> policies; ///< in the set's order
     CpuSet online;
+    CpuSet balanced;                 ///< of these, all over which the scheduler balances load
     std::vector<Claim> claims;       ///< of `exclusive: true` policies that are carried out and not released
     CpuSet claimed;                  ///< all of them together
     CpuSet isolated;                 ///< those of them with `isolate: true`

@@ -56,7 +56,7 @@ constexpr auto texts = std::to_array<FindingText>({
     {"unit", attention, "its processes are in no unit of the system: affinity alone is used", "start them as a service of systemd"},
     {"unit", attention, "cpusets of units need the unified cgroup hierarchy: affinity alone is used", "boot with systemd.unified_cgroup_hierarchy=1, or leave means out"},
     {"unit", attention, "{0}: affinity alone is used", "systemctl status {1}"},
-    {"pods", attention, "neither containerd nor CRI-O says here which pod a container belongs to", "a daemon in a container needs /run/containerd or /run/containers of the host"},
+    {"pods", attention, "neither containerd nor CRI-O says here which pod a container belongs to", "a daemon in a container needs these folders of the host: contrib/container/base/daemonset.yaml"},
     {"irqbalance", attention, "irqbalance (pid {0}) may move {1} of the {2} interrupts that are under policy", "systemctl disable --now irqbalance"},
     {"sched-ext", attention, "the sched_ext scheduler {0} chooses the CPUs of all tasks by its own rules", "systemctl stop scx_loader scx"},
     {"tuned", attention, "TuneD (pid {0}) runs profile {1}, which sets masks of tasks and interrupts{2}", "tuned-adm profile throughput-performance"},

@@ -203,5 +203,6 @@ class Day(Reloads):
         answered = list(map(int, load.process.communicate("\n", timeout=60)[0].split()))
         report(f"{rounds} rounds of a day: {sum(answered)} requests were answered, the daemon has {max(self.memory)} KiB, {100 * (growth - 1):+.1f} % in the second half; "
                "all was right again after at most " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.longest.items()))
-        self.assertLess(growth, 1.15, self.memory)
+        if MINUTES > 0:  # else the first half is the start
+            self.assertLess(growth, 1.15, self.memory)
         self.assertTrue(all(answered), answered)

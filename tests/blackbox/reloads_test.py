@@ -119,7 +119,7 @@ class Counted(Reloads):
     def reload(self, **keys):
         self.inside({"reconcile": "1s"}, proxy=policy("proxy", spread="core", bind="core", **keys))
         master = self.haproxy("proxy", counts=True)
-        for _ in range(2):
+        for _ in range(3):
             wait_for(lambda: sorted(allowed(*worker) for worker in self.haproxy_workers(master)) == ["0", "1"],
                      lambda: f"there are two threads, with a core each: {self.haproxy_workers(master)}")
             wait_for(lambda: allowed(master.pid) == "0-1", lambda: f"its master has all CPUs: {allowed(master.pid)}")

@@ -446,6 +446,7 @@ class Steered(Served):
         daemon.remove("web")
         wait_for(lambda: not self.links(), lambda: f"the program has ended: {self.links()}")
         daemon.write("web", text)
+        wait_for(lambda: daemon.status()["policies"], "the policy is in force again")
         self.steered()
         self.assertGreaterEqual(self.share(self.load(300)), 97)
 

@@ -180,7 +180,8 @@ TEST(FactSources, PodsAreReadFromTheConfigurationThatTheirRuntimeWrote) {
         "run/k3s/" + tasks + id('b') + "/config.json",
         R"({"annotations":{"io.kubernetes.cri.sandbox-namespace":"test","io.kubernetes.cri.sandbox-name":"b"}})");
     tree.file("run/containers/storage/overlay-containers/" + id('c') + "/userdata/config.json",
-              "{\n \"annotations\": {\n  \"io.kubernetes.pod.name\": \"web-3\",\n  "
+              "{\n \"annotations\": {\n  \"io.kubernetes.cri.sandbox-name\": \"forged\",\n  "
+              "\"io.kubernetes.pod.name\": \"web-3\",\n  "
               "\"io.kubernetes.pod.namespace\" : \"shop\"\n }\n}");
     tree.file("run/" + tasks + id('d') + "/config.json",
               R"({"annotations":{"io.kubernetes.cri.sandbox-name":)");

@@ -26,6 +26,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds longest_wait{1}; ///< at the end
+constexpr std::chrono::minutes longest_spread{5};
 
 } // namespace
 
@@ -42,7 +43,8 @@ struct MemoryMover::State {
     State(const host::Root& of, Migrate by) : root(&of), migrate(std::move(by)) {}
     void work();
     [[nodiscard]] MemoryMoved carry_out(const MemoryMove& move);
-    [[nodiscard]] std::expected<long, int> interleave(int pid, const std::vector<unsigned>& nodes);
+    [[nodiscard]] int refusal_of(const TaskId& process);
+    [[nodiscard]] std::expected<long, int> interleave(const MemoryMove& move);
     [[nodiscard]] bool has_ended() {
         const std::lock_guard lock(mutex);
         return is_over;
@@ -100,31 +102,40 @@ void MemoryMover::State::work() {
 
 /// No process can set the memory policy of another: its own memory is moved, 2 MiB to each node in turn by
 /// address, so that huge pages stay whole and what is in its place stays there.
-std::expected<long, int> MemoryMover::State::interleave(int pid, const std::vector<unsigned>& nodes) {
-    constexpr std::uint64_t part = 2U << 20;
+/// 0, or why the process cannot be asked for, as errno.
+int MemoryMover::State::refusal_of(const TaskId& process) {
+    const auto thread = inventory::read_thread(*root, process.tid, process.tid);
+    if (!thread) return thread.error().code;
+    return *thread && (*thread)->id == process ? 0 : ESRCH;
+}
+
+/// Each call has all CPUs put their lists of pages away, so calls are few. Addresses without memory take
+/// time, too, and a program may have any number of them.
+std::expected<long, int> MemoryMover::State::interleave(const MemoryMove& move) {
+    constexpr std::uint64_t part = 2U << 20, at_once = 128U << 20;
+    const auto until = steady_clock::now() + longest_spread;
+    const int pid = move.process.tid;
     long left = 0;
     for (const auto& [first, end] : inventory::own_memory(*root, pid))
-        for (auto at = first; at < end;) {
+        for (auto at = first; at < end; at += std::min(end - at, at_once)) {
             if (has_ended()) return std::unexpected(ECANCELED);
-            const auto next = std::min(end, (at / part + 1) * part);
-            const auto moved = host::move_pages(pid, at, next, nodes[at / part % nodes.size()]);
+            if (steady_clock::now() > until) return std::unexpected(ETIMEDOUT);
+            if (const int refusal = refusal_of(move.process)) return std::unexpected(refusal);
+            const auto moved = host::move_pages(pid, at, at + std::min(end - at, at_once), part, move.to);
             if (!moved) return moved;
             left += *moved;
-            at = next;
         }
     return left;
 }
 
 MemoryMoved MemoryMover::State::carry_out(const MemoryMove& move) {
     const int pid = move.process.tid;
-    const auto thread = inventory::read_thread(*root, pid, pid);
-    if (!thread) return {move, thread.error().code, 0, 0};
-    if (!*thread || (*thread)->id != move.process) return {move, ESRCH, 0, 0};
+    if (const int refusal = refusal_of(move.process)) return {move, refusal, 0, 0};
     // Both wait for the lock of the process's memory map; only this one can be ended by a signal meanwhile,
     // so that the daemon's process can go.
     std::ignore = root->proc().read(std::to_string(pid) + "/cmdline", 1);
     if (has_ended()) return {move, ECANCELED, 0, 0};
-    const auto left = move.is_interleaved ? interleave(pid, move.to) : migrate(pid, move.from, move.to);
+    const auto left = move.is_interleaved ? interleave(move) : migrate(pid, move.from, move.to);
     if (!left) return {move, left.error(), 0, 0};
     return {move, 0, *left, 0};
 }
