@@ -176,6 +176,38 @@ void Assignments::put(Seat& seat, const Slot* slot) {
     change_load(seat, 0, seat.weight);
 }
 
+/// The task has a seat of this distribution.
+std::size_t Assignments::assign_again(const SlotRequest& request, Seat& seat) {
+    const auto slots = request.slots;
+    seat.cpuset = request.cpuset == nullptr ? CpuSet() : *request.cpuset;
+    auto chosen = slot_named(slots, seat.given);
+    const auto is_home_full = [&] { // others took the place meanwhile
+        const auto given = peers(seat.table, seat.given), now = peers(seat.table, seat.now);
+        const bool is_reader = request.unit == SlotRequest::Unit::lane && seat.is_there;
+        return seat.is_counted ? given.busy >= now.busy : is_reader && given.all >= now.all;
+    };
+    if (!chosen || (seat.given != seat.now && is_home_full()))
+        if (const auto now = slot_named(slots, seat.now)) chosen = now;
+    if (!chosen) chosen = best(request, seat.table);
+    if (std::exchange(seat.is_fresh, false)) { // its neighbours have their places by now
+        put(seat, nullptr);
+        chosen = best(request, seat.table);
+        seat.given = slots[*chosen].cpus.first();
+    }
+    if (!tables_[seat.table].is_of_groups) chosen = divided(request, seat, *chosen);
+    note_number(request, seat);
+    note_master(request, seat);
+    const auto beside = beside_mate(request, seat.table);
+    if (beside && *request.number % 2 == 1) {
+        chosen = beside;
+        seat.given = slots[*chosen].cpus.first();
+    }
+    const auto& slot = slots[*chosen];
+    // The slot it has may have other CPUs by now, or other ones in a cpuset.
+    if (seat.cpus != slot.cpus) put(seat, &slot);
+    return *chosen;
+}
+
 std::size_t Assignments::assign(const SlotRequest& request) {
     const auto slots = request.slots;
     assert(!slots.empty());
@@ -185,35 +217,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         return 0;
     }
     const unsigned number = table_of(request.distribution);
-    if (auto* seat = seat_of(seats_, request.task, number)) {
-        seat->cpuset = request.cpuset == nullptr ? CpuSet() : *request.cpuset;
-        auto chosen = slot_named(slots, seat->given);
-        const auto is_home_full = [&] { // others took the place meanwhile
-            const auto given = peers(number, seat->given), now = peers(number, seat->now);
-            const bool is_reader = request.unit == SlotRequest::Unit::lane && seat->is_there;
-            return seat->is_counted ? given.busy >= now.busy : is_reader && given.all >= now.all;
-        };
-        if (!chosen || (seat->given != seat->now && is_home_full()))
-            if (const auto now = slot_named(slots, seat->now)) chosen = now;
-        if (!chosen) chosen = best(request, number);
-        if (std::exchange(seat->is_fresh, false)) { // its neighbours have their places by now
-            put(*seat, nullptr);
-            chosen = best(request, number);
-            seat->given = slots[*chosen].cpus.first();
-        }
-        if (!tables_[number].is_of_groups) chosen = divided(request, *seat, *chosen);
-        note_number(request, *seat);
-        note_master(request, *seat);
-        const auto beside = beside_mate(request, number);
-        if (beside && *request.number % 2 == 1) {
-            chosen = beside;
-            seat->given = slots[*chosen].cpus.first();
-        }
-        const auto& slot = slots[*chosen];
-        // The slot it has may have other CPUs by now, or other ones in a cpuset.
-        if (seat->cpus != slot.cpus) put(*seat, &slot);
-        return *chosen;
-    }
+    if (auto* seat = seat_of(seats_, request.task, number)) return assign_again(request, *seat);
     Weight weight = one_cpu;
     bool is_weighed = false, is_fresh = false;
     std::optional<std::size_t> kept;

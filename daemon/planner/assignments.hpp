@@ -128,6 +128,7 @@ class Assignments {
         std::unordered_map<std::uint64_t, Peers> peers;
         std::size_t seats = 0; ///< it is free again with the last one
     };
+    std::size_t assign_again(const SlotRequest& request, Seat& seat);
     void note_master(const SlotRequest& request, Seat& seat);
     static std::uint64_t peer_key(const TaskId& family, unsigned slot) {
         return std::uint64_t{static_cast<std::uint32_t>(family.tid)} << 32U | slot;

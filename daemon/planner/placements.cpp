@@ -361,9 +361,8 @@ const SeatRow* ResolvedPolicy::row(std::string_view name) const {
 
 bool ResolvedPolicy::reads(unsigned rule) const {
     if (rule >= placements.size()) return false; // counted under an earlier text of the policy
-    const auto& placement = placements[rule];
-    if (policy->model != policy::Model::full || placement.bind == policy::Bind::set ||
-        placement.smt == policy::Smt::pair)
+    const auto& its = placements[rule];
+    if (policy->model != policy::Model::full || its.bind == policy::Bind::set || its.smt == policy::Smt::pair)
         return false;
     if (rule == 0) return true;
     const auto& of_thread = policy->threads[rule - 1];

@@ -49,7 +49,8 @@ TEST_F(MemoryMoverTest, ANodeThatIsNotThereIsRefused) {
 }
 
 TEST_F(MemoryMoverTest, MemoryIsSpreadOverNodesThatAreThere) {
-    const std::vector<char> memory(8U << 20, 1); // so that each node has a part, wherever the rest lies
+    const std::vector<char> memory(8U << 20, 1);      // so that each node has a part, wherever the rest lies
+    asm volatile("" ::"r"(memory.data()) : "memory"); // it is used
     mover_.ask({self_, {}, {0}, true});
     EXPECT_EQ(await().code, 0);
     mover_.ask({self_, {}, {0, 1023}, true});

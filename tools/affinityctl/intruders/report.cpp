@@ -364,9 +364,10 @@ Document intruders_document(const Intrusions& seen, const IntruderFacts& facts,
     document.add(cpus).gap = true;
     const auto more = sources.rows.size() - std::min(sources.rows.size(), most_intruders);
     sources.rows.erase(sources.rows.end() - static_cast<std::ptrdiff_t>(more), sources.rows.end());
-    if (!sources.rows.empty()) document.add(std::move(sources)).gap = true;
+    const bool has_sources = !sources.rows.empty();
+    if (has_sources) document.add(std::move(sources)).gap = true;
     if (more > 0) document.line(fmt::format("and {} more", more));
-    if (seen.has_lengths && !sources.rows.empty())
+    if (seen.has_lengths && has_sources)
         document.add(Document::Table{.fields = length_fields, .rows = cpus.rows}).gap = true;
     for (const auto& note : notes)
         document.line(note).gap = &note == &notes.front();

@@ -25,7 +25,6 @@ namespace planner = affinityd::planner;
 namespace policy = affinityd::policy;
 namespace status = affinityd::status;
 using affinityd::counted;
-using affinityd::inventory::Thread;
 using nlohmann::json;
 
 /// Adds the tasks of a machine to a plan.
@@ -131,7 +130,7 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
     const auto* cpuset = still.cpuset(process);
     json threads = json::array();
     unsigned index = 0;
-    still.plan(process, [&](const Thread& thread, const planner::ThreadPlan& plan) {
+    still.plan(process, [&](const affinityd::inventory::Thread& thread, const planner::ThreadPlan& plan) {
         status::ThreadExplanation one{.thread = thread, .plan = plan};
         if (cpuset != nullptr) one.cpuset = *cpuset;
         if (process.policy) {
