@@ -117,12 +117,16 @@ class Counted(Reloads):
     """HAProxy runs itself anew at a reload, and makes a thread for each CPU that it has then."""
 
     def reload(self, **keys):
-        self.inside({"reconcile": "1s"}, proxy=policy("proxy", spread="core", bind="core", **keys))
+        daemon = self.inside({"reconcile": "1s"}, proxy=policy("proxy", spread="core", bind="core", **keys))
         master = self.haproxy("proxy", counts=True)
+
+        def is_known():
+            reason = daemon.explain(master.pid)["threads"][0].get("reason", "")
+            return "it starts the programs" in reason and allowed(master.pid) == "0-1"
         for _ in range(3):
             wait_for(lambda: sorted(allowed(*worker) for worker in self.haproxy_workers(master)) == ["0", "1"],
                      lambda: f"there are two threads, with a core each: {self.haproxy_workers(master)}")
-            wait_for(lambda: allowed(master.pid) == "0-1", lambda: f"its master has all CPUs: {allowed(master.pid)}")
+            wait_for(is_known, lambda: f"its master has all CPUs, and not only while it settles: {allowed(master.pid)}")
             former = self.haproxy_workers(master)
             os.kill(master.pid, signal.SIGUSR2)
             wait_for(lambda old=former: self.haproxy_workers(master) not in ([], old), "new workers are there")
