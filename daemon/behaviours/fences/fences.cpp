@@ -28,7 +28,6 @@ namespace {
 constexpr const char* in_place = "in place";
 constexpr const char* not_yet = "not yet";
 constexpr const char* no_answer = "systemd does not answer for it";
-constexpr const char* not_here = "cpusets of units need the unified cgroup hierarchy";
 
 const planner::ResolvedPolicy* find_cpuset_policy(const Current& current, std::string_view name) {
     const auto* found = current.placements().find(name);
@@ -169,7 +168,8 @@ void Fences::look(const std::string& name, Unit& unit) {
 std::string Fences::obstacle_of(Unit& unit) const {
     const auto* policy = find_cpuset_policy(shared_.current, unit.policy);
     if (unit.policies.size() > 1) return "claimed by another policy too";
-    if (!inventory::has_unified_cgroups(shared_.root.sys())) return not_here;
+    if (!inventory::has_unified_cgroups(shared_.root.sys()))
+        return "cpusets of units need the unified cgroup hierarchy";
     if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
     unit.cpus = policy->allowed;
     const auto pids = processes_below(shared_.root.sys(), unit.folder);
@@ -323,7 +323,8 @@ std::vector<status::Finding> Fences::problems() const {
     for (const auto& [name, unit] : units_)
         if (is_wanted(unit) && !unit.state.empty() && unit.state != in_place)
             list.push_back(
-                status::finding(status::Ailment::no_fence, *unit.policies.begin(), name, {unit.state, name}));
+                status::finding(is_possible ? status::Ailment::no_fence : status::Ailment::no_unified,
+                                *unit.policies.begin(), name, {unit.state, name}));
     return list;
 }
 

@@ -51,14 +51,14 @@ void Memory::placed(const KnownProcess& process) {
     CpuSet cpus;
     for (const auto& thread : process.threads)
         cpus |= thread.present;
-    MemoryMove move{process.id, {}, {}, wanted == policy::Memory::interleave, 0};
-    if (move.is_interleaved)
-        move.resident = inventory::read_resident(shared_.root, process.id.tid).value_or(0);
+    MemoryMove move{process.id, {}, {}, wanted == policy::Memory::interleave};
+    const auto resident =
+        move.is_interleaved ? inventory::read_resident(shared_.root, process.id.tid).value_or(0) : 0;
     for (const auto& node : nodes)
         (node.cpus.intersects(cpus) ? move.to : move.from).push_back(node.id);
     auto& state = states_[process.id];
-    if (move.to == state.nodes && move.resident <= state.resident + state.resident / 8) return;
-    state = {move.to, "waits", move.resident};
+    if (move.to == state.nodes && resident <= state.resident + state.resident / 8) return;
+    state = {move.to, "waits", resident};
     // The memory of one that may run everywhere is left where it is: there is no better place.
     if (move.to.empty() || (move.is_interleaved ? move.to.size() < 2 : move.from.empty()))
         state.text = "stays";

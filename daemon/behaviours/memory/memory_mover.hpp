@@ -21,7 +21,6 @@ struct MemoryMove {
     std::vector<unsigned> from;  ///< nodes to clear; never one of `to`
     std::vector<unsigned> to;    ///< not empty
     bool is_interleaved = false; ///< it is spread over `to`; `from` does not count
-    std::uint64_t resident = 0;  ///< bytes that it had when this was asked
 };
 
 struct MemoryMoved {

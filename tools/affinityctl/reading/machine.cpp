@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/reading/machine.hpp"
 
-#include "accounting/nic_usage.hpp"
 #include "affinityctl/present/document.hpp"
 #include "base/text.hpp"
 #include "host/self.hpp"
@@ -220,18 +219,8 @@ class Reading {
         for (const auto& process : seen_.processes)
             if (needs_sockets(still_.policies().policies[process.policy]) && !process.threads.empty())
                 request.processes.push_back({.id = process.threads.front().id, .policy = process.policy});
-        if (request.processes.empty()) return;
-        const auto asked = request.processes;
-        accounting::NicUsage usage(root_);
-        usage.begin(std::move(request));
-        while (!usage.step([] { return false; }))
-            ;
-        for (const auto& process : asked)
-            if (const auto found = usage.result().processes.find(process.id);
-                found != usage.result().processes.end())
-                for (const auto& name : found->second.nics)
-                    if (auto& nics = seen_.nics[process.policy]; std::ranges::find(nics, name) == nics.end())
-                        nics.push_back(name);
+        affinityctl::read_usage(
+            root_, std::move(request), [&](std::size_t policy) -> auto& { return seen_.nics[policy]; });
     }
 
     void read_cpus() {
@@ -272,6 +261,21 @@ class Reading {
 };
 
 } // namespace
+
+void read_usage(const Root& root, accounting::NicUsage::Request request, const NicsOf& nics_of) {
+    if (request.processes.empty()) return;
+    const auto asked = request.processes;
+    accounting::NicUsage usage(root);
+    usage.begin(std::move(request));
+    while (!usage.step([] { return false; }))
+        ;
+    for (const auto& process : asked)
+        if (const auto found = usage.result().processes.find(process.id);
+            found != usage.result().processes.end())
+            for (const auto& name : found->second.nics)
+                if (auto& nics = nics_of(process.policy); std::ranges::find(nics, name) == nics.end())
+                    nics.push_back(name);
+}
 
 ReadMachine read_machine(StillMachine& still, const Root& root, const json& status) {
     return Reading(still, root).read(status);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/reading/servers.hpp"
 
-#include "accounting/nic_usage.hpp"
 #include "affinityctl/client/call.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/present/output.hpp"
+#include "affinityctl/reading/machine.hpp"
 #include "affinityctl/survey/doctor.hpp"
 #include "base/text.hpp"
 #include "host/self.hpp"
@@ -359,19 +359,9 @@ class ServerReading {
                                       &survey::ServerProcess::pid) != seen_.servers[i].processes.end())
                     request.processes.push_back({.id = process.threads.front().id, .policy = i});
         }
-        if (request.processes.empty()) return;
-        const auto asked = request.processes;
-        accounting::NicUsage usage(root_);
-        usage.begin(std::move(request));
-        while (!usage.step([] { return false; }))
-            ;
-        for (const auto& process : asked)
-            if (const auto found = usage.result().processes.find(process.id);
-                found != usage.result().processes.end())
-                for (const auto& name : found->second.nics)
-                    if (auto& nics = seen_.servers[process.policy].nics;
-                        std::ranges::find(nics, name) == nics.end())
-                        nics.push_back(name);
+        affinityctl::read_usage(
+            root_,
+            std::move(request), [&](std::size_t server) -> auto& { return seen_.servers[server].nics; });
     }
 
     void read_locality(survey::Server& server) {

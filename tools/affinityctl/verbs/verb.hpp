@@ -26,7 +26,6 @@
 namespace affinityctl {
 
 struct Occupancy;
-class StillMachine;
 
 /// A verb as --help and --json-schema show it.
 struct Verb {
