@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -65,12 +66,17 @@ Listener listener_of(const steer_found& found) {
             .is_refused = found.refused != 0};
 }
 
-/// Removes all entries.
+/// Removes these entries.
 template <class Key>
-void clear_table(const bpf_map* map) {
+void clear_table(
+    const bpf_map* map, const std::function<bool(const Key&)>& wanted = [](const Key&) { return true; }) {
     const int fd = bpf_map__fd(map);
-    for (Key key{}; bpf_map_get_next_key(fd, nullptr, &key) == 0;)
-        if (bpf_map_delete_elem(fd, &key) != 0) return;
+    std::vector<Key> keys;
+    for (Key key{}; bpf_map_get_next_key(fd, keys.empty() ? nullptr : &keys.back(), &key) == 0 &&
+                    keys.size() < bpf_map__max_entries(map);)
+        keys.push_back(key);
+    for (const auto& key : keys)
+        if (wanted(key)) bpf_map_delete_elem(fd, &key);
 }
 
 /// False: there is no room.
@@ -175,9 +181,18 @@ struct Lanes::Program {
         bpf_map_delete_elem(reads->table(table), &key);
     }
 
-    void clear_services() const {
+    /// Removes all services but those of these addresses.
+    void clear_services(const std::set<Address>& kept_ones = {}) const {
         for (const auto& [at, service] : in_force<steer_service>("services"))
-            remove("services", at);
+            if (!kept_ones.contains(at)) remove("services", at);
+    }
+
+    /// Removes also all lanes and slots of services before `first_id`.
+    void clear(unsigned first_id, const std::set<Address>& kept_ones) const {
+        clear_services(kept_ones);
+        const auto is_former = [&](const auto& key) { return key.service - first_id >= next_id - first_id; };
+        clear_table<steer_lane_key>(skeleton->maps.lanes, is_former);
+        clear_table<steer_slot>(skeleton->maps.slots, is_former);
     }
 };
 
@@ -227,19 +242,30 @@ Result<Listeners> Lanes::put_listeners(const std::vector<int>& processes) {
     return done ? Result<Listeners>(std::move(found)) : std::unexpected(done.error());
 }
 
-bool Lanes::set(const std::vector<Service>& services) {
+std::optional<Listeners> Lanes::set(const std::vector<Service>& services, const std::vector<int>& processes) {
+    auto& own = *program_;
+    own.is_adopted = false;
+    // The former entries are in force until all of the new ones are, where there is room for both.
+    auto found = replace(services, processes);
+    if (!found || std::ranges::any_of(*found, [](const auto& one) { return one.second.is_refused; })) {
+        own.clear(own.next_id, {});
+        found = replace(services, processes);
+    }
+    if (!found) own.clear(own.next_id, {});
+    return found;
+}
+
+std::optional<Listeners> Lanes::replace(const std::vector<Service>& services,
+                                        const std::vector<int>& processes) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
-    own.is_adopted = false;
-    own.clear_services(); // the kernel chooses meanwhile
-    clear_table<steer_lane_key>(maps.lanes);
-    clear_table<steer_slot>(maps.slots);
-    clear_table<std::uint64_t>(maps.places);
     bool has_room = true, serves_datagrams = false;
     std::map<std::uint64_t, steer_places> places;
+    std::set<Address> addresses;
     const unsigned first_id = own.next_id;
     for (const auto& service : services) {
         const unsigned id = own.next_id++;
+        addresses.insert(service.at);
         serves_datagrams |= service.at.protocol == Protocol::udp;
         for (unsigned i = 0; i < service.slots.size(); ++i) {
             auto& its = places[service.slots[i]];
@@ -249,17 +275,21 @@ bool Lanes::set(const std::vector<Service>& services) {
             has_room &= put(bpf_map__fd(maps.lanes), steer_lane_key{id, cpu},
                             steer_lane{lane.first, lane.count, share_of(lane.pass_on)});
     }
+    clear_table<std::uint64_t>(maps.places);
     for (const auto& [cookie, its] : places)
         has_room &= put(bpf_map__fd(maps.places), cookie, its);
-    own.skeleton->bss->serves_datagrams = serves_datagrams ? 1 : 0;
-    for (unsigned i = 0; i < services.size() && has_room; ++i) {
+    if (!has_room) return std::nullopt;
+    auto listeners = put_listeners(processes);
+    if (!listeners) return std::nullopt;
+    for (unsigned i = 0; i < services.size(); ++i) {
         const auto& service = services[i];
         const steer_service value{first_id + i, static_cast<unsigned>(service.slots.size()),
                                   share_of(service.pass_on), service.is_dual ? 1U : 0U};
-        has_room = put(own.reads->table("services"), address_of(own.space, service.at), value);
+        if (!put(own.reads->table("services"), address_of(own.space, service.at), value)) return std::nullopt;
     }
-    if (!has_room) own.clear_services();
-    return has_room;
+    own.skeleton->bss->serves_datagrams = serves_datagrams ? 1 : 0;
+    own.clear(first_id, addresses);
+    return std::move(*listeners);
 }
 
 bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {
@@ -289,10 +319,7 @@ Handed Lanes::handed(Protocol protocol) const {
     return {sums[steer_to_lane], sums[steer_to_next], sums[steer_to_kernel], sums[steer_full]};
 }
 
-void Lanes::end() {
-    std::ignore = set({});
-    drop(program_->space, *program_->reads, *program_->kept);
-}
+void Lanes::end() { drop(program_->space, *program_->reads, *program_->kept); }
 
 void Lanes::drop(std::uint64_t space, const Reads& reads, Kept& kept) {
     Program its;

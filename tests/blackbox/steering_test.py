@@ -415,6 +415,7 @@ class Steered(Served):
         daemon = self.begin()
         del self.near.command
         self.steered()
+        time.sleep(2)  # a server younger than that would settle once more
         first = {link["id"] for link in self.links()}
         client = self.clients()
         for _ in range(2):

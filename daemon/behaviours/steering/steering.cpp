@@ -520,17 +520,18 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
             return !one.second.cpu && one.second.why == NotSteered::settling;
         });
     if ((wanted != space.in_force && !is_settling) || round_->opened.is_paused) {
-        if (!space.lanes->set(wanted)) {
+        if (auto placed = space.lanes->set(wanted, pids)) {
+            listeners = std::move(*placed);
+        } else {
             space.no_room = "there is no room for all services, lanes and slots";
             for (auto& [cookie, seen] : space.seen)
                 if (seen.cpu) seen.leave_alone(NotSteered::too_many);
             wanted.clear();
         }
         space.in_force = std::move(wanted);
-        listeners = space.lanes->put_listeners(pids);
     }
     // A listener that was refused is tried again by each look.
-    for (const auto& [cookie, listener] : listeners.value_or(steer::Listeners{}))
+    for (const auto& [cookie, listener] : *listeners)
         if (const auto found = space.seen.find(cookie); listener.is_refused && found != space.seen.end())
             found->second.leave_alone(NotSteered::refused);
     if (spread_workers(space)) hurry();
