@@ -22,9 +22,13 @@ namespace affinityd {
 
 /// The parts between the separators, empty parts included; "" gives one empty part.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+template <std::same_as<std::string> Temporary> // which its parts would outlive
+std::vector<std::string_view> split(Temporary&& text, char separator) = delete;
 
 /// The words between runs of spaces and tabs.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
+template <std::same_as<std::string> Temporary>
+std::vector<std::string_view> split_words(Temporary&& text) = delete;
 
 /// The whole text as a decimal number in T's range; no value if the text is anything else.
 template <std::integral T>

@@ -252,7 +252,8 @@ Problems event_problems(const EventQueue& events, std::chrono::seconds pass, con
     const bool is_elsewhere = events.absence().find("Connection refused") != std::string::npos;
     const std::string remedy =
         host::is_container(root)
-            ? "start the container with --network=host --pid=host --cap-add=NET_ADMIN (podman, docker)"
+            ? "start the container with --network=host --pid=host --cap-add=NET_ADMIN (podman, docker); "
+              "others: install affinityd on the host"
             : fmt::format(
                   "systemctl cat affinityd; remove {} from its drop-in; then systemctl daemon-reload; "
                   "systemctl restart affinityd",

@@ -296,7 +296,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> own_memory(const host::Root
         return std::from_chars(digits.data(), last, value, 16).ptr == last ? value : 0;
     };
     const auto text = root.proc().read(std::to_string(pid) + "/maps", most);
-    for (const auto line : split(text && *text ? **text : std::string(), '\n')) {
+    if (!text || !*text) return ranges;
+    for (const auto line : split(**text, '\n')) {
         // "7f1c2c000000-7f1c2c021000 rw-p 00000000 00:00 0"
         const auto words = split_words(line);
         if (words.size() < 5 || words[1] != "rw-p" || words[4] != "0") continue;

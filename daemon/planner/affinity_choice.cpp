@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/affinity_choice.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -116,7 +118,7 @@ std::string AffinityTrial::figures() const {
                             measure::signed_percent(gain.estimate, 1), measure::signed_percent(gain.low, 1),
                             measure::signed_percent(gain.high, 1));
     }
-    return fmt::format("CPU time per GB against none, after {} rounds: {}", rounds_, text);
+    return fmt::format("CPU time per GB against none, after {}: {}", counted(rounds_, "round"), text);
 }
 
 bool is_due(const AutoChoice& choice, const ChoiceBasis& now, std::int64_t time) {

@@ -17,6 +17,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -215,6 +216,7 @@ Result<Lanes> Lanes::open(const host::Root& root, int process, std::uint64_t spa
     if (code != 0) code = program->begin(file->get(), adopts, false);
     if (code != 0)
         return std::unexpected(refused_bpf(code, "sk_lookup and iterators over sockets (Linux 5.11)"));
+    ::malloc_trim(0); // as in Reads::open()
     return Lanes(std::move(program));
 }
 

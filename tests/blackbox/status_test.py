@@ -67,9 +67,10 @@ class Status(House):
         wait_for(lambda: "NEEDS ATTENTION" in self.say(code=None), "the machine is not as it should be")
         self.assertIn("file/bad", self.running.ctl("acknowledge").out)
         self.running.ctl("acknowledge", "file/other", code=1)
-        self.running.ctl("acknowledge", "file/bad", "--for", "30d")
+        self.assertIn("is one meant to be so? affinityctl acknowledge file/bad", self.say(code=None))
+        self.running.ctl("acknowledge", "file", "--for", "30d")  # the only one of its kind
         for _ in range(2):
-            self.assertIn("acknowledged until ", self.say())
+            self.assertRegex(self.say(), r"acknowledged until 20\d\d-\d\d-\d\d: file/bad\n")
             self.assertIn('affinityd_problems{kind="file",severity="acknowledged"} 1', self.running.ctl("metrics").out)
             self.running.stop()
             self.running.start()

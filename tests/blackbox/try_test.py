@@ -329,6 +329,11 @@ class Trials(House):
         self.assertIn("8 policies are on trial", self.tested.ctl("try", self.file("last"), "--no-block", code=1).err)
         self.assertEqual(8, len(self.trials()))
 
+    def test_a_policy_that_restricts_nothing_is_not_tried(self):
+        self.program("web")
+        self.assertIn("it restricts nothing on this machine", self.tested.ctl("try", self.file(cpus="all"), "--no-block", code=1).err)
+        self.assertEqual({}, self.trials())
+
     def test_a_released_policy_is_not_tried(self):
         self.tested.write("web", policy("web", cpus="1", bind="set"))
         wait_for(lambda: self.tested.status()["policies"], "the policy counts")

@@ -415,7 +415,7 @@ Slices Steering::end_pass() {
                 steer::Lanes::drop(space, *reads_, kept_);
     }
     // A policy has come or gone.
-    if (next_look_ == Clock::time_point::max() || (reads_ && !wants_counts())) next_look_ = Clock::now();
+    if (next_look_ == Clock::time_point::max() || !wants_counts()) next_look_ = Clock::now();
     // A single one with each pass: the disk may be slow.
     if (auto record = take_record()) shared_.keep(std::move(*record));
     co_return;
@@ -514,10 +514,13 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
     weigh(space, takers);
     if (round_->opened.is_paused) space.listed.clear();
     auto wanted = choose(pids.front(), space, listeners->size());
-    // After a restart workers have no places yet: what the former daemon has set stays until they have.
+    // After a restart workers have no places yet, or were not seen to wait: what the former daemon has set
+    // stays until they have their places, and for some looks until all have lanes.
     const bool is_settling =
-        space.lanes->is_adopted() && std::ranges::any_of(space.seen, [](const auto& one) {
-            return !one.second.cpu && one.second.why == NotSteered::settling;
+        space.lanes->is_adopted() && std::ranges::any_of(space.seen, [&](const auto& one) {
+            const auto why = one.second.why;
+            const bool may_change = planner::is_undecided(why) || why == NotSteered::no_lane;
+            return !one.second.cpu && (why == NotSteered::settling || (may_change && space.looks > 0));
         });
     if ((wanted != space.in_force && !is_settling) || round_->opened.is_paused) {
         if (auto placed = space.lanes->set(wanted, pids)) {
@@ -992,7 +995,16 @@ std::vector<status::Finding> Steering::problems() const {
     const auto add = [&](Ailment kind, const std::vector<std::string>& seen) {
         list.push_back(status::finding(kind, "", "steering", seen));
     };
-    if (!why_not_.empty()) add(Ailment::no_bpf, {why_not_});
+    // Where no NIC serves its processes, a policy acts as process: nothing could be steered.
+    const auto& placements = shared_.current.placements();
+    std::set<std::size_t> used;
+    for (const auto& [pid, process] : tasks_.table().processes())
+        used.insert(process.policy);
+    bool may_steer = false;
+    for (std::size_t i = 0; i < placements.policies.size(); ++i)
+        may_steer |= placements.policies[i].policy->model == policy::Model::full &&
+                     (!placements.policies[i].nics.empty() || !used.contains(i));
+    if (!why_not_.empty() && may_steer) add(Ailment::no_bpf, {why_not_});
     if (paused_ && Clock::now() < *paused_ + fair_time) add(Ailment::crowd_of_addresses, {});
     const auto left_out =
         std::ranges::count_if(spaces_, [](const auto& one) { return one.second.is_left_out; });

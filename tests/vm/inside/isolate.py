@@ -13,8 +13,9 @@ import machine
 import traffic
 from daemon import install, status
 from harness import main, run, start_daemon, test, wait_for
+from witness import visitors
 
-PAIR, WATCHED = {6, 7}, 30
+PAIR, WATCHED = {6, 7}, 60
 POLICY = 'version: 1\nmatch: {unit: quiet.service}\ncpus: "6-7"\nspread: cpu\nbind: cpu\nsettle: 0\nisolate: true\n'
 QUIET = "import os, time\nos.fork()\nwhile True:\n    time.sleep(0.01)\n"
 LOAD = """import os, subprocess, time
@@ -228,7 +229,7 @@ def nothing_that_can_be_moved_is_on_the_pair_under_load():
     await_isolation()
     time.sleep(5)  # an interrupt without remapping moves when it fires the next time
     counts, ran = machine.counters(), tasks()
-    time.sleep(WATCHED)
+    ran_there, came_there = visitors(PAIR, WATCHED)
     now, pids = machine.counters(), quiet_pids()
     stuck = {queue.get("irq") for queue in status()["queues"] if queue["state"] == "immovable"}
     came = {irq: sum(now[irq][cpu] - counts[irq][cpu] for cpu in PAIR) for irq in counts if irq in now and irq not in stuck}
@@ -238,7 +239,11 @@ def nothing_that_can_be_moved_is_on_the_pair_under_load():
     foreign = [f"{name} ({tid}) {sorted(mask)} on CPU {cpu}" for tid, (name, _, ticks, cpu, mask, pid) in tasks().items()
                if cpu in PAIR and tid in ran and ticks > ran[tid][2] and len(mask) > 1 and pid not in pids]
     assert not foreign, foreign
-    return f"{elsewhere} interrupts of devices on the other CPUs in {WATCHED} s, none on the pair; immovable: {sorted(filter(None, stuck)) or 'none'}"
+    own = {tid for tid, (_, flags, *_, pid) in tasks().items() if flags & FIXED or pid in pids} | {0}
+    foreign = {tid: seen for tid, seen in ran_there.items() if tid not in own or seen[0].startswith("kworker/u")}
+    assert not foreign, f"seen by bpftrace: {foreign}"
+    assert not set(came_there) - stuck, f"seen by bpftrace: {came_there}"
+    return f"{elsewhere} interrupts of devices on the other CPUs in {WATCHED} s, none on the pair; immovable: {sorted(filter(None, stuck)) or 'none'}; {len(ran_there)} tasks ran there"
 
 
 @test()

@@ -12,6 +12,12 @@ tracepoint:tcp:tcp_rcv_space_adjust /comm == "%s"/ {
 }
 interval:s:1 { print(@reads); printf("so far\\n"); }
 """
+# For so many seconds: tasks that ran, and interrupts of devices that came, on two CPUs.
+VISITORS = """
+tracepoint:sched:sched_switch /cpu == %d || cpu == %d/ { @ran[args->next_pid, args->next_comm] = count(); }
+tracepoint:irq:irq_handler_entry /cpu == %d || cpu == %d/ { @came[args->irq] = count(); }
+interval:s:%d { exit(); }
+"""
 ENOUGH = 2000  # reads
 LONGEST = 120  # seconds
 
@@ -58,3 +64,11 @@ def reads(comm, enough=ENOUGH):
 def local_share(comm):
     """The share of the reads of threads of this name that arrived on the CPU where they were read."""
     return reads(comm).local_share()
+
+
+def visitors(pair, seconds):
+    """{tid: (name, number)} of the tasks that ran on two CPUs, and {number: count} of the interrupts that came."""
+    done = subprocess.run(["bpftrace", "-e", VISITORS % (*sorted(pair), *sorted(pair), seconds)], capture_output=True, text=True, timeout=seconds + LONGEST, check=False)
+    ran = {int(tid): (name, int(number)) for tid, name, number in re.findall(r"@ran\[(\d+), (.*)\]: (\d+)", done.stdout)}
+    assert ran, done.stdout + done.stderr
+    return ran, {int(irq): int(number) for irq, number in re.findall(r"@came\[(\d+)\]: (\d+)", done.stdout)}

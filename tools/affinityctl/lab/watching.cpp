@@ -217,6 +217,7 @@ struct IntruderOptions {
     milliseconds time{10'000};
     double over_us = 0; ///< 0: no limit
     std::string since;  ///< folder of an earlier recording, with which the machine is compared; "": none
+    std::string svg;    ///< "": none; "-": standard output
 };
 
 /// "20us", "1.5ms", "1s" as microseconds.
@@ -326,6 +327,7 @@ Intrusions watch_intruders(const IntruderOptions& options, const Root& root, con
 
 Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     if (options.since.empty()) need(check_is_live(globals));
+    need(check_picture(globals, options.svg));
     const auto root = need(Root::open(globals.root));
     affinityd::machine::Machine machine{need(affinityd::topology::read_topology(root)), {}, {}};
     const auto& topology = machine.topology;
@@ -352,7 +354,9 @@ Outcome run_intruders(const IntruderOptions& options, const Globals& globals) {
     std::optional<std::chrono::nanoseconds> over;
     if (options.over_us > 0)
         over = std::chrono::nanoseconds(static_cast<std::int64_t>(options.over_us * 1e3));
-    return intruders_document(seen, facts, over);
+    auto document = intruders_document(seen, facts, over);
+    document.picture = options.svg;
+    return document;
 }
 
 } // namespace
@@ -399,6 +403,7 @@ void add_intruders(CLI::App& app, Globals& globals, int& status) {
                      "policy, systemd unit or CPUs (0-3,8); without: isolated and exclusive CPUs")
         ->check(not_empty());
     add_time(*verb, "--for", options->time, milliseconds(100), "how long to watch")->default_str("10s");
+    add_picture(*verb, options->svg, "also draw the CPUs, sources and lengths into this file");
     verb->add_option("--over", options->over_us,
                      "exit with 3 if an interruption was longer than this, as 20us")
         ->type_name("TIME")

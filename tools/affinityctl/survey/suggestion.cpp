@@ -133,7 +133,8 @@ class Proposing {
         if (!server_.policy.empty()) return leave("policy " + server_.policy + " has it already");
         if (is_idle(seen_, server_)) {
             result_.is_idle = true;
-            return leave(fmt::format("it used {} of one CPU", percent(result_.busy)));
+            return leave(fmt::format("it used {} of one CPU, less than {}", percent(result_.busy),
+                                     percent(least_busy)));
         }
         if (topology_.online.count() < 2) return leave("the machine has one CPU");
         const auto masks = masks_of_threads();

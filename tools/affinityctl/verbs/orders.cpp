@@ -102,6 +102,17 @@ constexpr Field acknowledged_fields[] = {
     {"problems", "", "object[]", "the problems that there are", problem_names},
 };
 
+/// The one that is called so, or the only one of this kind; "": there is none.
+std::string full_name(const std::vector<std::string>& names, const std::string& wanted) {
+    std::vector<std::string> found;
+    for (const auto& name : names)
+        if (name == wanted)
+            return name;
+        else if (name.starts_with(wanted + "/"))
+            found.push_back(name);
+    return found.size() == 1 ? found.front() : "";
+}
+
 /// Without a name: a table of all problems.
 Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
     const auto status = need(ask_daemon_object(globals, "GetStatus"));
@@ -119,17 +130,24 @@ Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
                                           end.get<std::string>()));
         return document;
     }
-    const auto is_there = [&](const nlohmann::json& one) { return text(one, "name") == wanted.name; };
-    if (wanted.seconds > 0 ? std::ranges::none_of(problems, is_there) : !known.contains(wanted.name))
-        return failed(exit_failure,
-                      fmt::format("{}: no problem of this name is {}; their names: affinityctl acknowledge",
-                                  wanted.name, wanted.seconds > 0 ? "there" : "acknowledged"));
+    std::vector<std::string> names;
+    if (wanted.seconds > 0)
+        for (const auto& problem : problems)
+            names.push_back(text(problem, "name"));
+    else
+        for (const auto& [name, end] : known.items())
+            names.push_back(name);
+    const auto name = full_name(names, wanted.name);
+    if (name.empty())
+        return failed(
+            exit_failure,
+            fmt::format("{}: not one problem of this name is {}; their names: affinityctl acknowledge",
+                        wanted.name, wanted.seconds > 0 ? "there" : "acknowledged"));
     const auto seconds = std::to_string(std::llround(wanted.seconds));
-    const auto answer =
-        nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {wanted.name, seconds})));
+    const auto answer = nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {name, seconds})));
     document.value = record(acknowledged_fields, {answer, problems});
-    const auto end = text(answer, wanted.name.c_str());
-    document.line(wanted.name + (end.empty() ? " counts again" : " is acknowledged until " + end));
+    const auto end = text(answer, name.c_str());
+    document.line(name + (end.empty() ? " counts again" : " is acknowledged until " + end));
     return document;
 }
 
@@ -198,7 +216,9 @@ void add_orders(CLI::App& app, Globals& globals, int& status) {
                   .example = "affinityctl acknowledge events/process_events --for 30d",
                   .answer = acknowledged_fields},
                  globals, status, acknowledge);
-    verb->add_option("PROBLEM", wanted->name, "its name; without: all, with their names")->check(not_empty());
+    verb->add_option("PROBLEM", wanted->name,
+                     "its name, or its kind where it is the only one; without: all, with their names")
+        ->check(not_empty());
     verb->add_option("--for", wanted->seconds, "how long; 0: it counts again")
         ->type_name("TIME")
         ->transform(time_from(Seconds(0), std::chrono::days(366)))

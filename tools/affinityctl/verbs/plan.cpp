@@ -29,7 +29,6 @@ namespace affinityctl {
 namespace {
 
 namespace policy = affinityd::policy;
-using affinityd::counted;
 using nlohmann::json;
 
 struct PlanOptions {

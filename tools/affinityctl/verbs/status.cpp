@@ -62,12 +62,6 @@ std::string for_how_long(const json& since) {
     return !then || system_clock::now() - *then < std::chrono::minutes(1) ? "" : " (for " + age(since) + ")";
 }
 
-/// "": not acknowledged.
-std::string until_when(const json& problem) {
-    const auto end = text(problem, "until");
-    return end.empty() ? "" : "acknowledged until " + end.substr(0, end.find('T')) + ": ";
-}
-
 /// True for the state of a thread or queue that should be elsewhere.
 bool is_out_of_place(const json& thread_or_queue) {
     constexpr std::array settled{"in place", "left alone", "unwanted", "yielded",
@@ -117,9 +111,15 @@ void add_verdict(const json& status, const StatusOptions& options, Document& int
     const auto look = needs_attention(status) ? Document::Look::bad : Document::Look::good;
     into.add(Document::Line{{{verdict_of(status), look}, {rest}}});
     for (std::size_t i = 0; i < shown; ++i)
-        into.add(Document::Problem{until_when(problems[i]) + sentence_of(problems[i]) +
-                                       for_how_long(member(problems[i], "since")),
-                                   text(problems[i], "hint")});
+        if (const auto end = text(problems[i], "until"); end.empty())
+            into.add(Document::Problem{sentence_of(problems[i]) + for_how_long(member(problems[i], "since")),
+                                       text(problems[i], "hint")});
+        else
+            into.line(fmt::format("acknowledged until {}: {}", end.substr(0, end.find('T')),
+                                  text(problems[i], "name")),
+                      "  * ");
+    if (needs_attention(status) && !options.details())
+        into.line("is one meant to be so? affinityctl acknowledge " + text(problems[0], "name"));
     if (shown < problems.size())
         into.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");
     if (const auto others = count(status, "problems_elsewhere"); others > 0)

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -71,8 +72,16 @@ struct SuggestOptions {
     bool all = false, write = false;
 };
 
+/// A unit's alias is a link ("redis"), and a package may have a unit for each instance ("postgresql").
+std::string unit_called(const std::string& name) {
+    std::error_code none;
+    const auto link = std::filesystem::read_symlink("/etc/systemd/system/" + name + ".service", none);
+    return none ? name + ".service" : link.filename().string();
+}
+
 bool is_named_by(const survey::Server& server, const std::string& name) {
-    return server.name == name || server.unit == name + ".service" || server.exe == name ||
+    return server.name == name || server.unit == unit_called(name) || server.exe == name ||
+           server.unit.starts_with(name + "@") ||
            std::ranges::any_of(server.processes, [&](const survey::ServerProcess& process) {
                return process.comm == name || std::to_string(process.pid) == name;
            });
