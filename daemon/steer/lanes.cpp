@@ -244,7 +244,7 @@ Result<Listeners> Lanes::put_listeners(const std::vector<int>& processes) {
     return done ? Result<Listeners>(std::move(found)) : std::unexpected(done.error());
 }
 
-std::optional<Listeners> Lanes::set(const std::vector<Service>& services, const std::vector<int>& processes) {
+Result<Listeners> Lanes::set(const std::vector<Service>& services, const std::vector<int>& processes) {
     auto& own = *program_;
     own.is_adopted = false;
     // The former entries are in force until all of the new ones are, where there is room for both.
@@ -257,8 +257,7 @@ std::optional<Listeners> Lanes::set(const std::vector<Service>& services, const 
     return found;
 }
 
-std::optional<Listeners> Lanes::replace(const std::vector<Service>& services,
-                                        const std::vector<int>& processes) {
+Result<Listeners> Lanes::replace(const std::vector<Service>& services, const std::vector<int>& processes) {
     auto& own = *program_;
     const auto& maps = own.skeleton->maps;
     bool has_room = true, serves_datagrams = false;
@@ -280,18 +279,19 @@ std::optional<Listeners> Lanes::replace(const std::vector<Service>& services,
     clear_table<std::uint64_t>(maps.places);
     for (const auto& [cookie, its] : places)
         has_room &= put(bpf_map__fd(maps.places), cookie, its);
-    if (!has_room) return std::nullopt;
+    const auto no_room = [] { return fail("there is no room for all services, lanes and slots"); };
+    if (!has_room) return no_room();
     auto listeners = put_listeners(processes);
-    if (!listeners) return std::nullopt;
+    if (!listeners) return listeners;
     for (unsigned i = 0; i < services.size(); ++i) {
         const auto& service = services[i];
         const steer_service value{first_id + i, static_cast<unsigned>(service.slots.size()),
                                   share_of(service.pass_on), service.is_dual ? 1U : 0U};
-        if (!put(own.reads->table("services"), address_of(own.space, service.at), value)) return std::nullopt;
+        if (!put(own.reads->table("services"), address_of(own.space, service.at), value)) return no_room();
     }
     own.skeleton->bss->serves_datagrams = serves_datagrams ? 1 : 0;
     own.clear(first_id, addresses);
-    return std::move(*listeners);
+    return listeners;
 }
 
 bool Lanes::leave(const std::set<Address>& others, std::uint64_t listed) {

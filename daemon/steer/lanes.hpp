@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -79,10 +78,10 @@ class Lanes {
     /// storage.
     [[nodiscard]] Result<Listeners> put_listeners(const std::vector<int>& processes);
     /// Puts this in force instead of what was, at once for each address, and lists the listeners as
-    /// put_listeners() does. No value: there is no room, or the kernel does not list sockets; then nothing is
+    /// put_listeners() does. An Error: there is no room, or the kernel does not list sockets; then nothing is
     /// in force.
-    [[nodiscard]] std::optional<Listeners> set(const std::vector<Service>& services,
-                                               const std::vector<int>& processes);
+    [[nodiscard]] Result<Listeners> set(const std::vector<Service>& services,
+                                        const std::vector<int>& processes);
     /// Addresses of others that are more specific than one that is steered: what comes for them is left
     /// alone. `listed`: when they were listed, in ns of the monotonic clock; those that opened later stay
     /// noted. False: there is no room, and none of them is noted.
@@ -95,7 +94,7 @@ class Lanes {
 
   private:
     struct Program;
-    std::optional<Listeners> replace(const std::vector<Service>& services, const std::vector<int>& processes);
+    Result<Listeners> replace(const std::vector<Service>& services, const std::vector<int>& processes);
     explicit Lanes(std::shared_ptr<Program> program) : program_(std::move(program)) {}
     std::shared_ptr<Program> program_;
 };

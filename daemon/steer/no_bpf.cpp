@@ -27,8 +27,8 @@ bool Lanes::is_attached() const { return false; }
 void Lanes::drop(std::uint64_t, const Reads&, Kept&) {}
 Result<Listeners> Lanes::mark(const Reads&, int, std::uint64_t, bool) { return Listeners(); }
 Result<Listeners> Lanes::put_listeners(const std::vector<int>&) { return Listeners(); }
-std::optional<Listeners> Lanes::set(const std::vector<Service>& /*services*/,
-                                    const std::vector<int>& /*processes*/) {
+Result<Listeners> Lanes::set(const std::vector<Service>& /*services*/,
+                             const std::vector<int>& /*processes*/) {
     return Listeners{};
 }
 bool Lanes::leave(const std::set<Address>& /*others*/, std::uint64_t /*listed*/) { return true; }

@@ -41,6 +41,7 @@ print(*(answered[port] for port in sys.argv[1:]))
 class Day(Reloads):
     ALONE = True
     PLAIN = True  # a sanitized daemon keeps what it has freed
+    LONGEST = 400 + 60 * MINUTES
 
     def setUp(self):
         super().setUp()
@@ -101,7 +102,7 @@ class Day(Reloads):
     def halt(self, name):
         server = self.running.pop(name)
         server.process.send_signal(signal.SIGINT if name == "postgres" else signal.SIGTERM)
-        server.process.wait(60)
+        server.process.wait(PATIENCE)
         wait_for(lambda: not self.listens(name), f"{name} has ended", PATIENCE)
 
     # The steps of a day.

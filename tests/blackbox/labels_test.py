@@ -199,7 +199,7 @@ class Usage(Net):
         middle = self.nic("m")
         for old, new in ((nics[0], middle), (nics[1], nics[0]), (middle, nics[1])):
             self.near.ip("link", "set", old, "name", new)
-        wait_for(lambda: served() == {(nics[1], "web0"), (nics[0], "web1")}, served, patience=20)
+        wait_for(lambda: served() == {(nics[1], "web0"), (nics[0], "web1")}, served)
         self.assertEqual(["0", "1"], [allowed(server.pid) for server in servers])
 
     def test_workers_older_than_the_daemon_are_spread_once_their_number_is_known(self):
@@ -209,7 +209,7 @@ class Usage(Net):
         self.spawn(*self.far.command(*python(MANY_CLIENTS, "10.99.0.1")))
         wait_for(lambda: self.connections() >= 40, "clients are connected")
         self.inside({"reconcile": "2s"}, web=policy("worker", affinity="full", nics=[nic], spread="core", bind="core", settle=0))
-        wait_for(lambda: sorted(allowed(worker.pid) for worker in workers) == ["0", "0", "1", "1"], lambda: [allowed(one.pid) for one in workers], patience=20)
+        wait_for(lambda: sorted(allowed(worker.pid) for worker in workers) == ["0", "0", "1", "1"], lambda: [allowed(one.pid) for one in workers])
 
     def test_an_address_of_no_wire_is_served_by_the_default_route(self):
         nic = self.pair()

@@ -57,4 +57,4 @@ class Crowding(House):
         for program in busy:
             program.busy(program.thread("spinner"))
         wait_for(lambda: sorted(allowed(program.pid) for program in busy) == ["0", "0", "1", "1"],
-                 lambda: f"four busy programs share two cores: {[allowed(program.pid) for program in busy]}", patience=35)
+                 lambda: f"four busy programs share two cores: {[allowed(program.pid) for program in busy]}")

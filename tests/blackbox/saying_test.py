@@ -283,8 +283,8 @@ class Rights(House):
 
     def test_without_the_right_to_bpf_there_is_one_problem(self):
         daemon = self.daemon(None, (), self.without("bpf", "perfmon", "sys_admin"), web=policy("web", affinity="full", nics="auto"))
+        steering = wait_for(lambda: [problem for problem in daemon.status()["problems"] if problem["kind"] == "steering"], "it is told")
         daemon.passes(3)
-        steering = [problem for problem in daemon.status()["problems"] if problem["kind"] == "steering"]
         self.assertEqual(1, len(steering))
         self.assertIn("not permitted", steering[0]["message"])
         self.assertLessEqual(daemon.text().count("steered"), 1, daemon.text())

@@ -67,7 +67,7 @@ class Status(House):
         wait_for(lambda: "NEEDS ATTENTION" in self.say(code=None), "the machine is not as it should be")
         self.assertIn("file/bad", self.running.ctl("acknowledge").out)
         self.running.ctl("acknowledge", "file/other", code=1)
-        self.assertIn("is one meant to be so? affinityctl acknowledge file/bad", self.say(code=None))
+        self.assertIn("if that is intended: affinityctl acknowledge file/bad", self.say(code=None))
         self.running.ctl("acknowledge", "file", "--for", "30d")  # the only one of its kind
         for _ in range(2):
             self.assertRegex(self.say(), r"acknowledged until 20\d\d-\d\d-\d\d: file/bad\n")

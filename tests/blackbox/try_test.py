@@ -16,7 +16,7 @@ from house import EVERYWHERE, PROGRAMS, House, allowed, cpus, document, group, m
 from machines import OnMachine
 
 SHORTEST = 10  # seconds; without the policy and with it in turn, two seconds each
-LATEST = 5  # after the end, all is back
+LATEST = 20  # after the end, all is back; with the start of affinityctl
 
 
 class Trials(House):
@@ -135,7 +135,7 @@ class Trials(House):
         self.at(web, EVERYWHERE)
         trial = self.trials()["web"]
         self.assertEqual((SHORTEST, None), (trial["seconds"], trial["replaces"]))
-        self.assertTrue(SHORTEST - 3 < trial["seconds_left"] <= SHORTEST, trial)
+        self.assertTrue(0 < trial["seconds_left"] <= SHORTEST, trial)
         self.assertIn("affinityctl try web --back", self.tested.ctl("status").out)
         self.expect(web, "0")
         self.assertGreater(self.tested.explain(web.pid)["trial_seconds_left"], 0)
@@ -158,7 +158,7 @@ class Trials(House):
     def test_back_ends_it_now(self):
         web = self.program("web")
         for keys in ({"cpus": "0"}, {"cpus": "0", "on_stop": "keep"}):
-            self.start(self.file(**keys))
+            self.start(self.file(**keys), length=60)
             self.expect(web, "0")
             self.tested.ctl("try", "web", "--back")
             self.at(web, EVERYWHERE)
@@ -204,7 +204,7 @@ class Trials(House):
         web = self.program("web")
         self.tested.write("web", policy("web", cpus="1", bind="set", settle=0))
         self.expect(web, "1")
-        self.start(self.file(cpus="0"), length=60)  # its programs are watched for four seconds of that
+        self.start(self.file(cpus="0"), length=600)  # its programs are watched as they are for the first part of that
         self.tested.kill()
         self.tested.start()
         self.stays(web, "1")
@@ -229,7 +229,7 @@ class Trials(House):
     def test_a_boot_ends_it(self):
         """The times of its file are later than those since the boot, where a boot came between."""
         web = self.program("web")
-        self.start(self.file(cpus="0"))
+        self.start(self.file(cpus="0"), length=60)
         self.expect(web, "0")
         self.tested.kill()
         path = self.tested.folder / "run/trials/web.yaml"
@@ -277,7 +277,7 @@ class Trials(House):
     def test_what_is_not_in_force_is_not_judged(self):
         """Files that others can write to are refused, so the policy never comes into force."""
         web = self.program("web")
-        self.start(self.file(cpus="0"), length=24)
+        self.start(self.file(cpus="0"), length=60)
         self.tested.policies.chmod(0o777)
         time.sleep(12)
         self.at(web, EVERYWHERE)
@@ -288,7 +288,7 @@ class Trials(House):
 
     def test_a_stop_ends_it(self):
         web = self.program("web")
-        self.start(self.file(cpus="0"))
+        self.start(self.file(cpus="0"), length=60)
         self.expect(web, "0")
         self.tested.stop()
         self.at(web, EVERYWHERE)
@@ -329,11 +329,6 @@ class Trials(House):
         self.assertIn("8 policies are on trial", self.tested.ctl("try", self.file("last"), "--no-block", code=1).err)
         self.assertEqual(8, len(self.trials()))
 
-    def test_a_policy_that_restricts_nothing_is_not_tried(self):
-        self.program("web")
-        self.assertIn("it restricts nothing on this machine", self.tested.ctl("try", self.file(cpus="all"), "--no-block", code=1).err)
-        self.assertEqual({}, self.trials())
-
     def test_a_released_policy_is_not_tried(self):
         self.tested.write("web", policy("web", cpus="1", bind="set"))
         wait_for(lambda: self.tested.status()["policies"], "the policy counts")
@@ -345,7 +340,7 @@ class Trials(House):
         web = self.program("web")
         self.expect(web, "1")
         path, own = self.file(cpus="0"), self.tested.policies / "web.yaml"
-        end = self.start(path)
+        self.start(path, length=600)
         self.expect(web, "0")
         seen, is_over = set(), threading.Event()
 
@@ -359,7 +354,7 @@ class Trials(House):
             self.tested.ctl("keep")
             self.assertEqual(path.read_bytes(), own.read_bytes())
             self.assertEqual({}, self.trials())
-            time.sleep(max(0.0, end + 1 - time.monotonic()))
+            time.sleep(5)
         finally:
             is_over.set()
             looking.join()
@@ -405,7 +400,7 @@ class Trials(House):
 
     def test_keep_says_where_the_daemon_cannot_read_what_it_wrote(self):
         web = self.program("web")
-        self.start(self.file(cpus="0"))
+        self.start(self.file(cpus="0"), length=60)
         self.expect(web, "0")
         self.tested.policies.chmod(0o777)  # no policies are read from there
         said = self.tested.ctl("keep", "web", code=1).text

@@ -39,20 +39,24 @@ std::string refusal(int code) {
     return "systemd refuses: " + std::generic_category().message(code);
 }
 
-/// With those of the groups below it, as some services have them.
-Result<std::vector<int>> processes_below(const host::Dir& sys, const std::string& group,
-                                         unsigned levels = 8) {
-    auto pids = inventory::processes_in(sys, group);
-    const auto names = sys.list("fs/cgroup" + group);
-    if (!names) return std::unexpected(names.error());
-    for (const auto& name : *names) {
-        const auto child = group + "/" + name;
-        if (!pids || levels == 0 || !sys.exists("fs/cgroup" + child + "/cgroup.procs")) continue;
-        const auto below = processes_below(sys, child, levels - 1);
-        if (!below) return below;
-        pids->insert(pids->end(), below->begin(), below->end());
+/// With those of the groups below it, as some services have them: an Error if these are too many, as the user
+/// of a unit may make any number.
+Result<std::vector<int>> processes_below(const host::Dir& sys, const std::string& group) {
+    constexpr std::size_t most = 256;
+    std::vector<std::string> groups{group};
+    std::vector<int> all;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (groups.size() > most) return fail("it has too many control groups", group, E2BIG);
+        const auto pids = inventory::processes_in(sys, groups[i]);
+        if (!pids) return std::unexpected(pids.error());
+        all.insert(all.end(), pids->begin(), pids->end());
+        const auto names = sys.list("fs/cgroup" + groups[i]);
+        if (!names) return std::unexpected(names.error());
+        for (const auto& name : *names)
+            if (auto child = groups[i] + "/" + name; sys.exists("fs/cgroup" + child + "/cgroup.procs"))
+                groups.push_back(std::move(child));
     }
-    return pids;
+    return all;
 }
 
 /// The way of systemd units: each pass sets the AllowedCPUs= of those whose processes are all under one

@@ -522,11 +522,12 @@ void Steering::look_at(std::uint64_t name, Space& space, const Processes& proces
             const bool may_change = planner::is_undecided(why) || why == NotSteered::no_lane;
             return !one.second.cpu && (why == NotSteered::settling || (may_change && space.looks > 0));
         });
-    if ((wanted != space.in_force && !is_settling) || round_->opened.is_paused) {
+    const bool is_other = wanted != space.in_force || space.lanes->is_adopted();
+    if ((is_other && !is_settling) || round_->opened.is_paused) {
         if (auto placed = space.lanes->set(wanted, pids)) {
             listeners = std::move(*placed);
         } else {
-            space.no_room = "there is no room for all services, lanes and slots";
+            space.no_room = placed.error().to_string();
             for (auto& [cookie, seen] : space.seen)
                 if (seen.cpu) seen.leave_alone(NotSteered::too_many);
             wanted.clear();

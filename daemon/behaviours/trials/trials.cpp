@@ -379,11 +379,6 @@ std::string TrialRunner::fault_of(const Loaded& loaded, const std::string& polic
     }
     const auto* found = loaded.world->placements().find(policy);
     if (found == nullptr) return "the text has no policy";
-    const bool is_new = shared_.current.placements().find(policy) == nullptr;
-    if (is_new && found->policy->model == policy::Model::process &&
-        found->policy->memory == policy::Memory::stay &&
-        planner::restricts_nothing(*found, loaded.world->placements().online))
-        return "it restricts nothing on this machine: there is nothing to compare";
     return found->policy->model_auto ? "a policy with affinity: auto tries by itself" : "";
 }
 

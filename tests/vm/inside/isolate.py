@@ -151,7 +151,7 @@ def intruders(cpus, is_it, what):
 
 @test()
 def intruders_are_named():
-    softirqs = {"SCHED", "NET_RX"}
+    softirqs = {"SCHED", "NET_RX", "TIMER", "RCU"}
     intruders("0-7", lambda one: softirqs.discard(one["source"]) or not softirqs, "softirqs")
     irq, _ = intruders("0-7", lambda one: one["kind"] == "irq" and "ens1" in one["source"], "the interrupt of a NIC")
     worker, _ = intruders("0-7", lambda one: one["kind"] == "kthread" and "kworker" in one["source"] and ": " in one["source"], "work of the kernel")

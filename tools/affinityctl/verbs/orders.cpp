@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,7 +104,7 @@ constexpr Field acknowledged_fields[] = {
 };
 
 /// The one that is called so, or the only one of this kind; "": there is none.
-std::string full_name(const std::vector<std::string>& names, const std::string& wanted) {
+std::string full_name(const std::set<std::string>& names, const std::string& wanted) {
     std::vector<std::string> found;
     for (const auto& name : names)
         if (name == wanted)
@@ -130,19 +131,18 @@ Outcome acknowledge(const Acknowledgement& wanted, const Globals& globals) {
                                           end.get<std::string>()));
         return document;
     }
-    std::vector<std::string> names;
+    std::set<std::string> names;
     if (wanted.seconds > 0)
         for (const auto& problem : problems)
-            names.push_back(text(problem, "name"));
+            names.insert(text(problem, "name"));
     else
         for (const auto& [name, end] : known.items())
-            names.push_back(name);
+            names.insert(name);
     const auto name = full_name(names, wanted.name);
     if (name.empty())
-        return failed(
-            exit_failure,
-            fmt::format("{}: not one problem of this name is {}; their names: affinityctl acknowledge",
-                        wanted.name, wanted.seconds > 0 ? "there" : "acknowledged"));
+        return failed(exit_failure,
+                      wanted.name +
+                          ": no single problem has this name or kind; their names: affinityctl acknowledge");
     const auto seconds = std::to_string(std::llround(wanted.seconds));
     const auto answer = nlohmann::json::parse(need(ask_daemon(globals, "Acknowledge", {name, seconds})));
     document.value = record(acknowledged_fields, {answer, problems});

@@ -119,7 +119,7 @@ void add_verdict(const json& status, const StatusOptions& options, Document& int
                                   text(problems[i], "name")),
                       "  * ");
     if (needs_attention(status) && !options.details())
-        into.line("is one meant to be so? affinityctl acknowledge " + text(problems[0], "name"));
+        into.line("if that is intended: affinityctl acknowledge " + text(problems[0], "name"));
     if (shown < problems.size())
         into.line(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown), "  * ");
     if (const auto others = count(status, "problems_elsewhere"); others > 0)

@@ -72,16 +72,17 @@ struct SuggestOptions {
     bool all = false, write = false;
 };
 
-/// A unit's alias is a link ("redis"), and a package may have a unit for each instance ("postgresql").
+/// The unit of this machine that has such an alias, which is a link ("redis"), or itself.
 std::string unit_called(const std::string& name) {
     std::error_code none;
     const auto link = std::filesystem::read_symlink("/etc/systemd/system/" + name + ".service", none);
-    return none ? name + ".service" : link.filename().string();
+    return none || !link.has_extension() ? name + ".service" : link.filename().string(); // or /dev/null
 }
 
-bool is_named_by(const survey::Server& server, const std::string& name) {
-    return server.name == name || server.unit == unit_called(name) || server.exe == name ||
-           server.unit.starts_with(name + "@") ||
+/// `unit`: of that name. A package may have a unit for each instance ("postgresql").
+bool is_named_by(const survey::Server& server, const std::string& name, const std::string& unit) {
+    return server.name == name || server.unit == unit || server.unit.starts_with(name + "@") ||
+           server.exe == name ||
            std::ranges::any_of(server.processes, [&](const survey::ServerProcess& process) {
                return process.comm == name || std::to_string(process.pid) == name;
            });
@@ -149,9 +150,10 @@ Outcome run_suggest(const SuggestOptions& options, const Globals& globals) {
         watched = watch_servers(root, options.time);
     }
     const auto still = need(StillMachine::read(policies, globals.root, latencies_for(globals, {})));
+    const auto unit = root.is_live() ? unit_called(options.subject) : options.subject + ".service";
     auto [seen, notes] =
         read_servers(*still, root, std::move(watched), std::move(taken), [&](const survey::Server& server) {
-            return options.subject.empty() || is_named_by(server, options.subject);
+            return options.subject.empty() || is_named_by(server, options.subject, unit);
         });
     if (seen.servers.empty() && !options.subject.empty())
         return failed(exit_failure, "there is no unit, process or program " + options.subject);
