@@ -189,7 +189,7 @@ class Churn(Contained):
     says how many; a thousand are ten minutes."""
     ALONE = PLAIN = True  # it measures time, and memory
     PODS, DISTANCE, TOGETHER = int(os.environ.get("AFFINITYD_PODS", "24")), 0.6, 5
-    LONGEST = 400 + 2 * PODS
+    LONGEST = 800 + 2 * PODS
 
     def pod(self, number):
         """Begins one; the stack that ends it."""

@@ -140,7 +140,7 @@ CHAOS = {"policies that stay": ([("web", None, WIDE[2][:1]), ("all", "0", NARROW
 class Chaos(House):
     LONG = True
     KILLS = int(os.environ.get("AFFINITYD_KILLS", "15"))
-    LONGEST = 400 + 20 * KILLS
+    LONGEST = 800 + 20 * KILLS
 
     def test_kills_at_random_moments_leave_no_wrong_mask(self):
         """Programs begin, have children and end, some while no daemon runs, and the daemon is killed at any moment; then it runs once more and
