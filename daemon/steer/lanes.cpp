@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 #include <set>
 #include <span>
 #include <tuple>
@@ -67,17 +66,16 @@ Listener listener_of(const steer_found& found) {
             .is_refused = found.refused != 0};
 }
 
-/// Removes these entries.
-template <class Key>
-void clear_table(
-    const bpf_map* map, const std::function<bool(const Key&)>& wanted = [](const Key&) { return true; }) {
+/// Removes the entries that `is_meant` says.
+template <class Key, class IsMeant>
+void clear_table(const bpf_map* map, const IsMeant& is_meant) {
     const int fd = bpf_map__fd(map);
     std::vector<Key> keys;
     for (Key key{}; bpf_map_get_next_key(fd, keys.empty() ? nullptr : &keys.back(), &key) == 0 &&
                     keys.size() < bpf_map__max_entries(map);)
         keys.push_back(key);
     for (const auto& key : keys)
-        if (wanted(key)) bpf_map_delete_elem(fd, &key);
+        if (is_meant(key)) bpf_map_delete_elem(fd, &key);
 }
 
 /// False: there is no room.
@@ -276,7 +274,7 @@ Result<Listeners> Lanes::replace(const std::vector<Service>& services, const std
             has_room &= put(bpf_map__fd(maps.lanes), steer_lane_key{id, cpu},
                             steer_lane{lane.first, lane.count, share_of(lane.pass_on)});
     }
-    clear_table<std::uint64_t>(maps.places);
+    clear_table<std::uint64_t>(maps.places, [](std::uint64_t) { return true; });
     for (const auto& [cookie, its] : places)
         has_room &= put(bpf_map__fd(maps.places), cookie, its);
     const auto no_room = [] { return fail("there is no room for all services, lanes and slots"); };

@@ -4,7 +4,6 @@ Process events do not reach the near namespace, so `affinityctl apply` stands fo
 import os
 import signal
 import time
-import unittest
 
 from house import policy, python, report, wait_for
 from reloads_test import Reloads
@@ -86,7 +85,3 @@ class FirstClients(Witness, Reloads):
 
     def test_of_haproxy_with_a_listener_for_each_thread(self):
         self.serve_first(self.haproxy, self.haproxy_workers, signal.SIGUSR2, "HAProxy")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,7 +13,6 @@ import socket
 import subprocess
 import threading
 import time
-import unittest
 
 from house import Namespace, Program, allowed, children, ip, policy, python, report, run, wait_for
 from nets import Net
@@ -842,7 +841,3 @@ class ManyNamespaces(Witness):
         daemon = self.crowd(80, listens=True)
         wait_for(lambda: any("16 network namespaces are not steered: at most 256 are, and 64 of one user" in text for text in daemon.problems()),
                  lambda: f"that is said: {daemon.problems()}")
-
-
-if __name__ == "__main__":
-    unittest.main()

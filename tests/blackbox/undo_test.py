@@ -76,10 +76,7 @@ class Table(House):
                     end(self)
                     for task, (pid, tid) in self.tasks.items():
                         with self.subTest(task=task):
-                            self.expect_soon(pid, original, tid)
-
-    def expect_soon(self, pid, wanted, tid=None):
-        wait_for(lambda: cpus(allowed(pid, tid)) == cpus(wanted), lambda: f"{pid}/{tid} has {wanted}: it has {allowed(pid, tid)}")
+                            self.expect(pid, original, tid)
 
 
 class Stories(House):
