@@ -132,7 +132,9 @@ UndoPointer Undo::recall(const Subject& subject, const Setting& present, const s
     const auto* past = journal.contains(subject) ? nullptr : journal.find_past(subject);
     if (const auto born = past == nullptr ? kept_off_from_birth(journal, subject, present) : nullptr)
         return std::make_shared<UndoRecord>(UndoRecord{born->original, present, present, policy});
-    if (past == nullptr || past->terms->undo.original == present) return nullptr;
+    if (past == nullptr || past->standing == state::Standing::back)
+        return nullptr; // others gave it what it has
+    if (past->terms->undo.original == present) return nullptr;
     if (!is_ours(subject, past->terms->undo, present, online)) return nullptr;
     return std::make_shared<UndoRecord>(UndoRecord{past->terms->undo.original, present, present, policy});
 }

@@ -36,6 +36,9 @@ Choices choices_of(const Placements& placements, const Assignments& assignments,
     const auto* slots = slots_of(placements, assignments.distribution(seat.table));
     if (slots == nullptr || seat.numbered) return choices; // a pair stays together
     choices.slots = seat.cpuset.empty() ? *slots : cut_slots(*slots, seat.cpuset);
+    const auto& all = choices.slots; // where all masks are the same, the kernel chooses
+    if (std::ranges::all_of(all, [&](const Slot& slot) { return slot.mask == all.front().mask; }))
+        choices.slots.clear();
     for (const auto& slot : choices.slots)
         for (const unsigned cpu : slot.cpus)
             choices.cores.insert(assignments.load().core_of(cpu));

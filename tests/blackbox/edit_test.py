@@ -57,6 +57,7 @@ class Edit(House):
         for edits, answers, code, text in rows:
             with self.subTest(edits, answers=answers):
                 self.assertIn(text, self.kept(self.edit(*edits, answers=answers, code=code)))
+        self.assertLess(self.edit(good, answers="y\n" * 99, code=1).err.count("apart:"), 9, "it asks no one for ever")
         self.assertEqual("saved", self.edit(bad, good, answers="e\ns\n").json["outcome"])
         self.assertIn("better", self.file.read_text(encoding="utf-8"))
 

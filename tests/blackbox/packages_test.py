@@ -196,6 +196,8 @@ class Removal(Packed):
             self.expect(pid, "0")
         units = ("affinity-exporter.socket", "affinity-exporter.service", "affinity-textfile.timer", "affinity-ttcp.socket")
         self.inside("systemctl", "start", *units)
+        self.inside("systemctl", "kill", "--signal=KILL", "affinityd")
+        self.inside("systemctl", "stop", "affinityd")
         self.inside("apt-get", "remove", "--yes", *packages, text="")
         self.assertNotIn("active", [self.shown("ActiveState", unit) for unit in units])
         for pid in programs:

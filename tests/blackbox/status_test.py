@@ -70,7 +70,7 @@ class Status(House):
         self.assertIn("if that is intended: affinityctl acknowledge file/bad", self.say(code=None))
         self.running.ctl("acknowledge", "file", "--for", "30d")  # the only one of its kind
         for _ in range(2):
-            self.assertRegex(self.say(), r"acknowledged until 20\d\d-\d\d-\d\d: file/bad\n")
+            self.assertRegex(self.say(), r"acknowledged until 20\d\d-\S+: file/bad\n")
             self.assertIn('affinityd_problems{kind="file",severity="acknowledged"} 1', self.running.ctl("metrics").out)
             self.running.stop()
             self.running.start()

@@ -95,6 +95,16 @@ class Stories(House):
         affinityd.stop()
         self.at(web, "0")
 
+    def test_a_mask_that_an_administrator_gave_between_two_runs_is_the_one_of_before(self):
+        affinityd = self.daemon(web=policy("web", cpus=ALL, bind="set"), start=False)
+        web = self.program("web", first_mask="1")
+        for mask in ("1", ALL):
+            set_mask(web.pid, mask)
+            affinityd.start()
+            self.expect(web, ALL)
+            affinityd.stop()
+            self.at(web, mask)
+
     def test_a_worker_that_ends_while_no_daemon_runs_leaves_the_main_thread_its_own_mask(self):
         affinityd = self.daemon(web=policy("web", cpus="0", bind="set"), start=False)
         web = self.program("web", first_mask="0")

@@ -94,6 +94,7 @@ class Fences final : public Behaviour {
     void decide(const std::string& name, const std::expected<CpuSet, int>& present);
     void set(const std::string& name, const CpuSet& present, const planner::UndoPointer& before);
     void restore(const std::string& name, const CpuSet& original);
+    void put_back(const std::string& name, const CpuSet& original);
     void finish(const std::string& name, std::string state, bool is_changed = false);
 
     Shared& shared_;
@@ -259,7 +260,15 @@ void Fences::set(const std::string& name, const CpuSet& present, const planner::
     });
 }
 
+/// The kernel does not empty the cpuset of a group with tasks (seen with 6.1 and 6.12), and systemd passes
+/// over that, so that the tasks would stay on the CPUs of the fence: all CPUs come first.
 void Fences::restore(const std::string& name, const CpuSet& original) {
+    if (!original.empty()) return put_back(name, original);
+    const auto& topology = shared_.current->machine().topology;
+    properties_.write(name, topology.present, [this, name](int) { put_back(name, {}); });
+}
+
+void Fences::put_back(const std::string& name, const CpuSet& original) {
     properties_.write(name, original, [this, name, original](int code) {
         const machine::UnitCpuset subject{name};
         const bool is_gone = code == ENOENT;

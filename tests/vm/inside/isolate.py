@@ -67,7 +67,11 @@ def changed():
 
 
 def assert_as_before(when):
-    wait_for(lambda: not changed(), lambda: f"{when}: before and after: {changed()}", 60)
+    def cpuset():
+        slice_ = pathlib.Path("/sys/fs/cgroup/system.slice")
+        files = [slice_ / "cgroup.subtree_control", slice_ / "quiet.service/cpuset.cpus"]
+        return {path.name: machine.read(path) for path in files if path.exists()} | {"AllowedCPUs": run("systemctl", "show", "-P", "AllowedCPUs", "quiet")}
+    wait_for(lambda: not changed(), lambda: f"{when}: before and after: {changed()}; {cpuset()}", 60)
 
 
 def tasks():

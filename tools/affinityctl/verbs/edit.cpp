@@ -139,13 +139,15 @@ Outcome attempt(Outcome (*verb)(const Globals&, const std::vector<std::string>&)
     }
 }
 
-/// Asks for one of `letters`; the last of them at the end of input and at ^C.
+/// Asks for one of `letters`; the last of them at the end of input, at ^C, and after some other answers.
 char ask(const std::string& question, std::string_view letters) {
-    for (std::array<char, 64> line{};;) {
+    std::array<char, 64> line{};
+    for (int i = 0; i < 5; ++i) {
         fmt::print(stderr, "{} ", question);
-        if (std::fgets(line.data(), line.size(), stdin) == nullptr) return letters.back();
+        if (std::fgets(line.data(), line.size(), stdin) == nullptr) break;
         if (letters.find(line[0]) != std::string_view::npos) return line[0];
     }
+    return letters.back();
 }
 
 Outcome run_edit(const EditOptions& options, const Globals& globals) {

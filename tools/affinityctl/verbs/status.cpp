@@ -115,9 +115,7 @@ void add_verdict(const json& status, const StatusOptions& options, Document& int
             into.add(Document::Problem{sentence_of(problems[i]) + for_how_long(member(problems[i], "since")),
                                        text(problems[i], "hint")});
         else
-            into.line(fmt::format("acknowledged until {}: {}", end.substr(0, end.find('T')),
-                                  text(problems[i], "name")),
-                      "  * ");
+            into.line(fmt::format("acknowledged until {}: {}", end, text(problems[i], "name")), "  * ");
     if (needs_attention(status) && !options.details())
         into.line("if that is intended: affinityctl acknowledge " + text(problems[0], "name"));
     if (shown < problems.size())
