@@ -107,9 +107,11 @@ class Isolation(OnMachine):
     def test_a_plan_names_what_would_be_moved(self):
         daemon = self.acting({"reconcile": "1h"}, quiet=ISOLATED)
         self.await_all(KEPT_OFF)
-        self.machine.put(NEW, bits({0, 1, 2, 3}))
-        self.assertEqual([("kernel", "new interrupts", "0-1", "kept off CPUs 2-3: isolated by quiet")],
-                         [(action["kind"], action["queue"], action["to"], action["reason"]) for action in daemon.plan()])
+
+        def named():  # unless it was put right a moment before
+            self.machine.put(NEW, bits({0, 1, 2, 3}))
+            return [(action["kind"], action["queue"], action["to"], action["reason"]) for action in daemon.plan()]
+        wait_for(lambda: named() == [("kernel", "new interrupts", "0-1", "kept off CPUs 2-3: isolated by quiet")], named)
 
     def count(self, **counts):
         """As so many interruptions since the start, on each CPU; those of devices come with the first interrupt."""
