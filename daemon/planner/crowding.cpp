@@ -36,9 +36,6 @@ Choices choices_of(const Placements& placements, const Assignments& assignments,
     const auto* slots = slots_of(placements, assignments.distribution(seat.table));
     if (slots == nullptr || seat.numbered) return choices; // a pair stays together
     choices.slots = seat.cpuset.empty() ? *slots : cut_slots(*slots, seat.cpuset);
-    const auto& all = choices.slots; // where all masks are the same, the kernel chooses
-    if (std::ranges::all_of(all, [&](const Slot& slot) { return slot.mask == all.front().mask; }))
-        choices.slots.clear();
     for (const auto& slot : choices.slots)
         for (const unsigned cpu : slot.cpus)
             choices.cores.insert(assignments.load().core_of(cpu));
@@ -78,6 +75,11 @@ bool is_crowded(unsigned core, const std::vector<Sitting>& tasks, const CpuLoad&
 /// A whole core is idle while another has more work than it can do: no nearness is worth that.
 bool is_urgent(Weight load, Weight free_load) {
     return free_load < least_gain && load > one_cpu + least_gain;
+}
+
+/// False: the kernel chooses the core.
+bool have_own_masks(const std::vector<Slot>& slots) {
+    return std::ranges::any_of(slots, [&](const Slot& slot) { return slot.mask != slots.front().mask; });
 }
 
 /// On each of its cores, on average.
@@ -143,7 +145,8 @@ std::vector<Crowding> crowdings(const Placements& placements, const Assignments&
                                                          .mate_policy = {},
                                                          .table = seat.table,
                                                          .from = seat.now,
-                                                         .to = *best});
+                                                         .to = *best,
+                                                         .is_by_mask = have_own_masks(slots)});
             if (mate != tasks.rend()) {
                 crowding.mate = mate->seat->first;
                 crowding.mate_policy = assignments.distribution(mate->seat->second.table).policy;

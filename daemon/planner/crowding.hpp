@@ -22,6 +22,7 @@ struct Crowding {
     std::string mate_policy;
     unsigned table = 0, from = 0; ///< with the slot to go to, for Assignments::move()
     Slot to;
+    bool is_by_mask = false; ///< false: the task's mask has all of these cores, and the kernel chooses one
 };
 
 /// "nginx and redis share the core of CPU 2 while that of CPU 3 is idle".

@@ -23,7 +23,7 @@ BUDGETS = {
     "inventory": 3054,  # 2,700; 200 of which thread waits on which listener, 75 of the pods of containers, 35 of the memory that a process has
     "irq": 1157, "netdev": 1931,  # 400 of ways to containers, 30 of NICs that were moved into one
     "machine": 1747,  # 1,300; 7 of policies that cannot be steered, 30 of masks of the kernel, 160 of the CPUs that containers have for themselves, 25 of NICs that these have, 5 of igb, whose bare label has the new name of an interface
-    "locality": 395, "planner": 6508,  # 4,600; 20 of masters, which may use all CPUs; 110 of pairs of virtual CPUs, 30 of nodes without memory; 110 of what is kept off isolated CPUs; 510 of judgement and the choice of affinity: auto
+    "locality": 395, "planner": 6512,  # 4,600; 7 of tasks whose core the kernel chooses, which crowd none; 20 of masters, which may use all CPUs; 110 of pairs of virtual CPUs, 30 of nodes without memory; 110 of what is kept off isolated CPUs; 510 of judgement and the choice of affinity: auto
     "state": 1730,  # 1,500
     "measure": 1045, "accounting": 1335,  # 1,900 together
     "enforcer": 882,

@@ -187,7 +187,8 @@ void Balance::relieve() {
     const auto found = planner::crowdings(placements, assignments, [&](const TaskId& task) {
         return shared_.is_held(task) || serving.contains(task);
     });
-    crowding_ = found.empty() ? std::nullopt : std::optional(found.front());
+    const auto told = std::ranges::find_if(found, &planner::Crowding::is_by_mask);
+    crowding_ = told == found.end() ? std::nullopt : std::optional(*told);
     const auto moves = relief_.look(found);
     if (shared_.settings.redeal_interval.count() == 0 || moves.empty()) return;
     for (const auto& move : moves) {
