@@ -44,11 +44,12 @@ class Intruders(House):
     PLAIN = True  # no daemon takes part in most
 
     def begin(self, kind, stem="quiet"):
-        return self.spawn(self.copy_of(compiled("intruder.c"), stem), kind, CPU, OTHER)
+        """In a session of its own, which the scheduler gives as much of the CPU as each of another test."""
+        return self.spawn(self.copy_of(compiled("intruder.c"), stem), kind, CPU, OTHER, start_new_session=True)
 
     def sees(self, condition, *words, **options):
-        """Watches until the answer is so: on a busy machine not everything happens in each second."""
-        return wait_for(lambda: (lambda answer: answer if condition(answer) else None)(intruders(*(words or (CPU,)), **options)), "it is seen")
+        """Watches until the answer is so: on a busy machine not everything happens in each second, and programs of other tests run longer there."""
+        return wait_for(lambda: (lambda answer: answer if condition(answer) else None)(intruders(*(words or (CPU,)), **options)), "it is seen", patience=240)
 
     def test_a_foreign_thread_is_named_and_the_program_is_none(self):
         program, foreign = self.begin("spin"), self.begin("blink", "foreign")
