@@ -96,7 +96,10 @@ class Day(Reloads):
         return f":{self.ports[name]} " in self.near.run("ss", "-Hltn")
 
     def launch(self, name):
-        self.running[name] = self.spawn(*self.near.command(*self.command(name)))
+        self.running[name] = server = self.spawn(*self.near.command(*self.command(name)))
+        if name == "postgres":  # killed, it would leave shared memory behind
+            self.stack.callback(server.process.wait, PATIENCE)
+            self.stack.callback(server.process.send_signal, signal.SIGINT)
         wait_for(lambda: self.listens(name), f"{name} listens", PATIENCE)
 
     def halt(self, name):
